@@ -1,0 +1,48 @@
+# Every target sets up what it needs in .venv by itself.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.dmte-is-installed
+
+.PHONY: help setup demo test coverage lint types format bench reproduce clean
+
+help:  ## Show this list.
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+setup: $(STAMP)  ## Build .venv with dmte and everything its developers use.
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "dmte needs Python 3.11 or newer; say which with: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## Train on the bundled network, show scores, neighbours and a picture.
+	@$(BIN)/dmte demo
+
+test: $(STAMP)  ## Run the tests.
+	@$(BIN)/python -m pytest
+
+coverage: $(STAMP)  ## Run the tests and show which lines they miss.
+	@$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered
+
+lint: $(STAMP)  ## Check style and spelling.
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/codespell
+
+types: $(STAMP)  ## Check types.
+	@$(BIN)/mypy
+
+format: $(STAMP)  ## Put the code into its one format.
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+bench: $(STAMP)  ## Measure speed and memory (see benchmarks/README.md).
+	@$(BIN)/python benchmarks/step.py
+
+reproduce: $(STAMP)  ## Measure link prediction on Cora as the paper does.
+	@$(BIN)/python benchmarks/cora_links.py
+
+clean:  ## Remove .venv and what the tools left behind.
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

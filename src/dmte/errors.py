@@ -1,0 +1,46 @@
+"""Every error raised on purpose.
+
+    DmteError
+    ├── NetworkError        the network, or the file it comes from, is not one we can read
+    ├── ConfigError         a setting is out of range or contradicts another
+    ├── UnknownVertexError  an id that is not in the network or embedding
+    ├── SplitError          a split that would evaluate on what was trained on
+    ├── TrainingError       training cannot go on
+    ├── StorageError        a stored folder is missing, damaged, foreign or cannot be written
+    └── MissingExtraError   an optional package is not installed
+
+A message says what is wrong, what was found and what to do, in one lower-case sentence: the
+command line prints it as it is.
+"""
+
+
+class DmteError(Exception):
+    """Anything a caller of this package can put right."""
+
+
+class NetworkError(DmteError):
+    """The network, or the file it comes from, is not one we can read."""
+
+
+class ConfigError(DmteError):
+    """A setting is out of range or contradicts another."""
+
+
+class UnknownVertexError(DmteError):
+    """An id that is not in the network or embedding."""
+
+
+class SplitError(DmteError):
+    """A split that would evaluate on what was trained on, or that leaves nothing to learn from."""
+
+
+class TrainingError(DmteError):
+    """Training cannot go on."""
+
+
+class StorageError(DmteError):
+    """A stored folder is missing, damaged, foreign or cannot be written."""
+
+
+class MissingExtraError(DmteError):
+    """An optional package is not installed."""
