@@ -1,0 +1,90 @@
+"""The objective: four parts and their weights α (section 4.3), by negative sampling (section 4.4).
+
+For a directed edge from i to j every part predicts a vector of i given one of j:
+
+    part                  predicted   given   equation
+    text_text             v_i^t       v_j^t   L_tt
+    structure_structure   v_i^s       u_j^s   L_ss
+    structure_text        v_i^s       v_j^t   L_st
+    text_structure        v_i^t       u_j^s   L_ts
+
+and is replaced by s_ij (log σ(v_i · v_j) + Σ_k log σ(-v_k · v_j)). The paper maximizes; a loss is
+minimized, so signs are turned here, once. Sums over edges are divided by Σ s_ij, which keeps the
+step size independent of the batch.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from dmte.model import Halves
+from dmte.sparse import SparseMatrix
+
+PARTS = ("text_text", "structure_structure", "structure_text", "text_structure")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveWeights:
+    """α, how much each part counts (section 5, parameter settings)."""
+
+    text_text: float = 1.0
+    """α_tt."""
+    structure_structure: float = 1.0
+    """α_ss."""
+    structure_text: float = 0.3
+    """α_st."""
+    text_structure: float = 0.3
+    """α_ts."""
+
+
+class Scores(NamedTuple):
+    """The dot products of every part, the only place where columns meet."""
+
+    positive: Float[Tensor, "parts batch"]
+    """v_i · v_j."""
+    negative: Float[Tensor, "parts batch negatives"]
+    """v_k · v_j."""
+
+
+def score_edges(
+    halves: Halves,
+    source: Int[Tensor, " batch"],
+    target: Int[Tensor, " batch"],
+    negatives: Int[Tensor, "batch negatives"],
+) -> Scores:
+    """Return the scores of all four parts, or of ``text_text`` alone without a structure half."""
+    num_vertices = len(halves.text)
+    predicted = SparseMatrix.selecting(source, num_vertices)
+    given = SparseMatrix.selecting(target, num_vertices)
+    noise = SparseMatrix.selecting(negatives.flatten(), num_vertices)
+    given_text = given @ halves.text
+    pairs = [(predicted @ halves.text, noise @ halves.text, given_text)]
+    if halves.structure is not None and halves.diffused_structure is not None:
+        given_map = given @ halves.diffused_structure
+        structure = predicted @ halves.structure, noise @ halves.structure
+        pairs += [(*structure, given_map), (*structure, given_text), (*pairs[0][:2], given_map)]
+    return Scores(
+        torch.stack([(left * right).sum(dim=1) for left, _, right in pairs]),
+        torch.stack(
+            [
+                (left.view(*negatives.shape, -1) * right.unsqueeze(1)).sum(dim=2)
+                for _, left, right in pairs
+            ]
+        ),
+    )
+
+
+def part_losses(scores: Scores, edge_weights: Float[Tensor, " batch"]) -> Float[Tensor, " parts"]:
+    """Return what each part costs: -Σ s_ij (log σ(+) + Σ_k log σ(-)) / Σ s_ij."""
+    gained = logsigmoid(scores.positive) + logsigmoid(-scores.negative).sum(dim=2)
+    return -(gained @ edge_weights) / edge_weights.sum()
+
+
+def weighted_sum(parts: Float[Tensor, " parts"], weights: ObjectiveWeights) -> Float[Tensor, ""]:
+    """Return Σ α L over the parts there are."""
+    alpha = parts.new_tensor([getattr(weights, name) for name in PARTS[: len(parts)]])
+    return alpha @ parts

@@ -1,0 +1,70 @@
+"""Negative samples (section 4.4).
+
+    P_n(v) ∝ d_v^{3/4}, with d_v the out-degree of v
+
+A negative that is one of the two ends of its edge is no negative. Instead of drawing again, the
+ends' shares are cut out of the distribution, so that one draw is always enough.
+"""
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dmte.errors import TrainingError
+
+NOISE_POWER = 0.75  # Section 4.4; Mikolov et al. 2013.
+
+
+class NegativeSampler:
+    """Draws vertices from P_n, never an end of the edge they are drawn for."""
+
+    noise: Float[Tensor, " vertices"]
+    """The share of every vertex, d_v^{3/4}; not normalized."""
+
+    def __init__(self, degrees: Float[Tensor, " vertices"]) -> None:
+        noise = degrees.to(torch.float64) ** NOISE_POWER
+        if int((noise > 0).sum()) < 3:
+            # Of a directed star only the center has an out-degree; there all vertices are alike.
+            noise = torch.ones_like(noise)
+        if len(noise) < 3:
+            raise TrainingError(
+                f"only {len(noise)} vertices have an edge; training needs at least 3, "
+                "because a negative must differ from both ends of an edge"
+            )
+        self.noise = noise
+        self._ends = noise.cumsum(0)
+
+    def draw(
+        self,
+        source: Int[Tensor, " batch"],
+        target: Int[Tensor, " batch"],
+        num_negatives: int,
+        generator: torch.Generator,
+    ) -> Int[Tensor, "batch negatives"]:
+        """Return ``num_negatives`` vertices per edge."""
+        low = torch.minimum(source, target).unsqueeze(1)
+        high = torch.maximum(source, target).unsqueeze(1)
+        low_share = self.noise[low]
+        high_share = torch.where(high == low, 0.0, self.noise[high])
+        rest = self._ends[-1] - low_share - high_share
+        shape = (len(source), num_negatives)
+        point = torch.rand(shape, generator=generator, dtype=torch.float64) * rest
+        # Step over the two stretches of the line that belong to the ends, the lower one first.
+        point = torch.where(point >= self._ends[low] - low_share, point + low_share, point)
+        skips = (point >= self._ends[high] - self.noise[high]) & (high != low)
+        point = torch.where(skips, point + high_share, point)
+        drawn = torch.searchsorted(self._ends, point, right=True)
+        return self._off_the_ends(drawn.clamp(max=len(self.noise) - 1), low, high)
+
+    def _off_the_ends(
+        self,
+        drawn: Int[Tensor, "batch negatives"],
+        low: Int[Tensor, "batch 1"],
+        high: Int[Tensor, "batch 1"],
+    ) -> Int[Tensor, "batch negatives"]:
+        """Move draws that rounding put on an end, or on a vertex of no share, to a neighbor."""
+        bad = (drawn == low) | (drawn == high) | (self.noise[drawn] == 0)
+        while bool(bad.any()):
+            drawn = torch.where(bad, (drawn + 1) % len(self.noise), drawn)
+            bad = (drawn == low) | (drawn == high) | (self.noise[drawn] == 0)
+        return drawn

@@ -1,0 +1,121 @@
+"""Sparse × dense products, the work that every step is made of.
+
+Two sparse matrices occur: the transition matrix P and B, the words of every text, its rows summing
+to one. Both are constant, so their transposes, which the backward pass needs, are made once:
+
+    Y = A X        ∂L/∂X = Aᵀ ∂L/∂Y
+
+A product is a weighted sum of gathered rows, which is what ``embedding_bag`` computes, two to four
+times faster than torch's and SciPy's own CSR products (benchmarks/README.md).
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import embedding_bag
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompressedRows:
+    """One orientation of a sparse matrix: row i holds the entries offsets[i] to offsets[i + 1]."""
+
+    offsets: Int[Tensor, " rows+1"]
+    columns: Int[Tensor, " entries"]
+    values: Float[Tensor, " entries"] | None
+    """None: all ones."""
+
+    def times(self, dense: Float[Tensor, "columns dim"]) -> Float[Tensor, "rows dim"]:
+        """Return the product with ``dense``; nothing is recorded for a backward pass."""
+        if len(self.columns) == 0:
+            return dense.new_zeros(len(self.offsets) - 1, dense.shape[1])
+        with torch.no_grad():
+            return embedding_bag(
+                self.columns,
+                dense,
+                self.offsets,
+                mode="sum",
+                per_sample_weights=self.values,
+                include_last_offset=True,
+            )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseMatrix:
+    """A constant sparse matrix A that multiplies dense ones: ``A @ X``, with its gradient.
+
+    >>> matrix = SparseMatrix.from_scipy(sp.csr_array([[0.0, 2.0], [0.0, 0.0]]), torch.float32)
+    >>> (matrix @ torch.tensor([[1.0], [10.0]])).tolist()
+    [[20.0], [0.0]]
+    >>> (matrix.transpose() @ torch.tensor([[1.0], [10.0]])).tolist()
+    [[0.0], [2.0]]
+    """
+
+    rows: CompressedRows
+    columns: CompressedRows
+    """The transpose, by rows."""
+
+    @classmethod
+    def from_scipy(cls, matrix: sp.csr_array, dtype: torch.dtype) -> "SparseMatrix":
+        """Return ``matrix`` and its transpose with values of ``dtype``."""
+        return cls(_compress(matrix, dtype), _compress(matrix.T.tocsr(), dtype))
+
+    @classmethod
+    def selecting(cls, chosen: Int[Tensor, " chosen"], num_columns: int) -> "SparseMatrix":
+        """Return the matrix that picks rows: ``selecting(chosen, n) @ X`` is ``X[chosen]``.
+
+        The gradient of plain indexing adds rows one by one on a single thread; this one is a
+        product with the transpose like any other.
+
+        >>> picks = SparseMatrix.selecting(torch.tensor([1, 1, 0]), num_columns=2)
+        >>> (picks @ torch.tensor([[1.0], [10.0]])).tolist()
+        [[10.0], [10.0], [1.0]]
+        """
+        counts = torch.bincount(chosen, minlength=num_columns)
+        places = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
+        rows = torch.arange(len(chosen) + 1, dtype=torch.int32)
+        return cls(
+            CompressedRows(rows, chosen.int(), None),
+            CompressedRows(places.int(), chosen.argsort(stable=True).int(), None),
+        )
+
+    @property
+    def num_entries(self) -> int:
+        """How many entries are stored."""
+        return len(self.rows.columns)
+
+    def transpose(self) -> "SparseMatrix":
+        """Return Aᵀ; nothing is copied."""
+        return SparseMatrix(self.columns, self.rows)
+
+    def __matmul__(self, dense: Float[Tensor, "columns dim"]) -> Float[Tensor, "rows dim"]:
+        product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _Product(torch.autograd.Function):
+    """Y = A X, and backwards ∂L/∂X = Aᵀ ∂L/∂Y."""
+
+    @staticmethod
+    def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
+        ctx.matrix = matrix
+        return matrix.rows.times(dense)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return ctx.matrix.columns.times(gradient.contiguous()), None
+
+
+def _compress(matrix: sp.csr_array, dtype: torch.dtype) -> CompressedRows:
+    # Narrow indices halve the traffic; embedding_bag wants both kinds alike.
+    fits = max(matrix.nnz, *matrix.shape) <= np.iinfo(np.int32).max
+    index = np.int32 if fits else np.int64
+    return CompressedRows(
+        torch.from_numpy(matrix.indptr.astype(index)),
+        torch.from_numpy(matrix.indices.astype(index)),
+        torch.from_numpy(matrix.data).to(dtype),
+    )

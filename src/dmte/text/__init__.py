@@ -1,0 +1,25 @@
+"""Texts to X: the vocabulary, the contract of an encoder, and the encoders by name."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from dmte.text.bilstm import BiLSTM
+from dmte.text.encoder import TextEncoder
+from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize
+from dmte.text.word_average import WordAverage
+
+ENCODERS: Mapping[str, type[TextEncoder[Any]]] = MappingProxyType(
+    {"word-average": WordAverage, "bilstm": BiLSTM}
+)
+"""Every text encoder, by the name the command line uses."""
+
+__all__ = [
+    "ENCODERS",
+    "BiLSTM",
+    "TextEncoder",
+    "TokenizedTexts",
+    "Vocabulary",
+    "WordAverage",
+    "tokenize",
+]

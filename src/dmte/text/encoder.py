@@ -1,0 +1,41 @@
+"""What a text encoder is: texts in, X out, one row per text (section 4.2).
+
+A subclass holds its parameters and says two things: how texts are laid out for it, once
+(``prepare``), and how that becomes X (``forward``). Three promises go with it, and
+tests/text/test_encoder_contract.py holds every encoder to them:
+
+- a text's row does not depend on the texts it is encoded with;
+- an empty text has the zero vector;
+- gradients reach every parameter.
+"""
+
+from abc import ABC, abstractmethod
+from typing import Generic, TypeVar
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from dmte.text.vocabulary import TokenizedTexts
+
+Prepared = TypeVar("Prepared")
+
+
+class TextEncoder(nn.Module, ABC, Generic[Prepared]):
+    """Texts to X; made with ``(vocabulary_size, dim, generator)``."""
+
+    dim: int
+    """The width of a row of X, d_t."""
+
+    @abstractmethod
+    def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
+        super().__init__()
+        self.dim = dim
+
+    @abstractmethod
+    def prepare(self, texts: TokenizedTexts) -> Prepared:
+        """Return ``texts`` laid out for ``forward``; done once, used in every step."""
+
+    @abstractmethod
+    def forward(self, prepared: Prepared) -> Float[Tensor, "texts dim"]:
+        """Return X."""

@@ -1,0 +1,32 @@
+"""The mean of the word vectors (Eq. 2).
+
+    x_i = (1 / |t_i|) Σ_w E_w[w]        X = B E_w
+
+B, the bag of words with rows that sum to one, is sparse and constant, so all texts are averaged in
+one product.
+"""
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from dmte.randomness import truncated_gaussian
+from dmte.sparse import SparseMatrix
+from dmte.text.encoder import TextEncoder
+from dmte.text.vocabulary import TokenizedTexts
+
+
+class WordAverage(TextEncoder[SparseMatrix]):
+    """X = B E_w."""
+
+    def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
+        super().__init__(vocabulary_size, dim, generator)
+        self.words = truncated_gaussian(vocabulary_size, dim, generator)
+
+    def prepare(self, texts: TokenizedTexts) -> SparseMatrix:
+        """Return B."""
+        return SparseMatrix.from_scipy(texts.bag_of_words(), self.words.dtype)
+
+    def forward(self, prepared: SparseMatrix) -> Float[Tensor, "texts dim"]:
+        """Return B E_w."""
+        return prepared @ self.words
