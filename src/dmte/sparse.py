@@ -24,7 +24,7 @@ from torch.nn.functional import embedding_bag
 class CompressedRows:
     """One orientation of a sparse matrix: row i holds the entries offsets[i] to offsets[i + 1]."""
 
-    offsets: Int[Tensor, " rows+1"]
+    offsets: Int[Tensor, " rows_and_one"]
     columns: Int[Tensor, " entries"]
     values: Float[Tensor, " entries"] | None
     """None: all ones."""

@@ -40,7 +40,7 @@ class TokenizedTexts:
     """Texts as word numbers, one after the other: text i is tokens[offsets[i]:offsets[i + 1]]."""
 
     tokens: Int[Tensor, " tokens"]
-    offsets: Int[Tensor, " texts+1"]
+    offsets: Int[Tensor, " texts_and_one"]
     vocabulary_size: int
 
     def __len__(self) -> int:
