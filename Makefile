@@ -42,7 +42,7 @@ bench: $(STAMP)  ## Measure speed and memory (see benchmarks/README.md).
 	@$(BIN)/python benchmarks/step.py
 
 reproduce: $(STAMP)  ## Measure link prediction on Cora as the paper does.
-	@$(BIN)/python benchmarks/cora_links.py
+	@$(BIN)/python experiments/cora_links.py
 
 clean:  ## Remove .venv and what the tools left behind.
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

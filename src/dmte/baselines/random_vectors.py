@@ -1,0 +1,23 @@
+"""Random vectors: the floor every method must beat."""
+
+from dataclasses import dataclass
+
+import torch
+
+from dmte.embedding import Embedding
+from dmte.network import TextualNetwork
+from dmte.randomness import generator_for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomVectors:
+    """Gaussian vectors, which know nothing of the network."""
+
+    dim: int = 200
+    """The width of a vector; the paper's."""
+
+    def fit(self, network: TextualNetwork, seed: int) -> Embedding:
+        """Draw one vector per vertex."""
+        generator = generator_for(seed, "random vectors")
+        vectors = torch.randn(network.num_vertices, self.dim, generator=generator)
+        return Embedding(network.ids, vectors, text_dim=0)

@@ -1,0 +1,112 @@
+"""Checkpoints: a training run on disk, to be continued to the same bits.
+
+A checkpoint holds the parameters, Adam's state, the best parameters so far and the position. Random
+numbers are a function of seed and position (randomness.py), so no generator needs saving.
+"""
+
+from dataclasses import replace
+from pathlib import Path
+
+from torch import Tensor
+
+from dmte.config import Settings
+from dmte.errors import ConfigError, StorageError
+from dmte.network import TextualNetwork
+from dmte.storage import (
+    pack_json,
+    pack_tensors,
+    read_parts,
+    unpack_json,
+    unpack_tensors,
+    write_parts,
+)
+from dmte.trained import environment
+from dmte.training import Best, TrainingRun
+
+
+def save_checkpoint(run: TrainingRun, folder: Path) -> None:
+    """Store ``run`` as it stands; the checkpoint that was there stays whole until replaced.
+
+    Raises:
+        StorageError: The folder holds something else or cannot be written.
+    """
+    best = run.best
+    position = {
+        "settings": run.settings.to_dict(),
+        "seed": run.seed,
+        "fingerprint": run.network.fingerprint(),
+        "epoch": run.epoch,
+        "best": {"auc": best.auc, "epoch": best.epoch, "looks_since": best.looks_since},
+    } | environment()
+    parts = {
+        "position.json": pack_json(position),
+        "parameters.safetensors": pack_tensors(run.model.state_dict()),
+        "optimizer.safetensors": pack_tensors(_optimizer_state(run)),
+        "best.safetensors": pack_tensors(best.parameters or {}),
+    }
+    write_parts(folder, parts, card=f"# A dmte checkpoint\n\nAfter epoch {run.epoch}.\n")
+
+
+def load_checkpoint(
+    folder: Path, network: TextualNetwork, settings: Settings, seed: int
+) -> TrainingRun:
+    """Return the run stored in ``folder``, ready to go on.
+
+    Only the number of epochs may differ from what the run was started with.
+
+    Raises:
+        StorageError: There is no checkpoint, or it is damaged.
+        ConfigError: It belongs to other settings, another seed or another network.
+    """
+    parts = read_parts(folder)
+    if "position.json" not in parts:
+        raise StorageError(f"{folder} holds no checkpoint")
+    position = unpack_json(parts["position.json"])
+    _refuse_other_run(
+        folder,
+        seed=(position["seed"], seed),
+        network=(position["fingerprint"], network.fingerprint()),
+        **_paired(Settings.from_dict(position["settings"]), settings),
+    )
+    run = TrainingRun(network, settings, seed)
+    run.model.load_state_dict(unpack_tensors(parts["parameters.safetensors"]))
+    _restore_optimizer(run, unpack_tensors(parts["optimizer.safetensors"]))
+    run.epoch = position["epoch"]
+    run.best = Best(
+        **position["best"], parameters=unpack_tensors(parts["best.safetensors"]) or None
+    )
+    return run
+
+
+def _paired(stored: Settings, given: Settings) -> dict[str, tuple[object, object]]:
+    """Return every setting as it was stored and as it is given, but for the number of epochs."""
+    before, now = stored.to_dict(), replace(given, epochs=stored.epochs).to_dict()
+    return {name: (before[name], now[name]) for name in before}
+
+
+def _refuse_other_run(folder: Path, **pairs: tuple[object, object]) -> None:
+    changed = [f"{name} was {a}, is {b}" for name, (a, b) in pairs.items() if a != b]
+    if changed:
+        raise ConfigError(
+            f"the checkpoint in {folder} belongs to another run ({'; '.join(changed)}); "
+            "give what it was started with, or start anew"
+        )
+
+
+def _optimizer_state(run: TrainingRun) -> dict[str, Tensor]:
+    state = run.optimizer.state
+    return {
+        f"{name}/{key}": value
+        for name, parameter in run.model.named_parameters()
+        for key, value in state[parameter].items()
+    }
+
+
+def _restore_optimizer(run: TrainingRun, tensors: dict[str, Tensor]) -> None:
+    for name, parameter in run.model.named_parameters():
+        prefix = f"{name}/"
+        run.optimizer.state[parameter] = {
+            key.removeprefix(prefix): value
+            for key, value in tensors.items()
+            if key.startswith(prefix)
+        }

@@ -1,0 +1,165 @@
+"""What every method returns, and what every method is.
+
+An ``Embedding`` is one vector per vertex, v_i = v_i^t ⊕ v_i^s (Definition 3), under the vertex's
+own id. Evaluation and search see nothing else, so they cannot tell DMTE from a baseline.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from dmte.errors import ConfigError, StorageError
+from dmte.network.textual_network import TextualNetwork, find_position
+from dmte.storage import (
+    pack_json,
+    pack_tensors,
+    read_parts,
+    unpack_json,
+    unpack_tensors,
+    write_parts,
+)
+
+Similarity = Literal["dot", "cosine"]
+
+
+class Neighbor(NamedTuple):
+    """A vertex and how similar it is."""
+
+    id: str
+    score: float
+
+
+@runtime_checkable
+class PairScorer(Protocol):
+    """Anything that says how likely two vertices are linked."""
+
+    def score(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, " pairs"]:
+        """Return a score per pair of positions; higher is likelier."""
+
+
+@runtime_checkable
+class Method(Protocol):
+    """Anything that learns from a network to score its pairs; its fields are its settings."""
+
+    def fit(self, network: TextualNetwork, seed: int) -> PairScorer:
+        """Learn from ``network``; the same seed gives the same result."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Embedding:
+    """One vector per vertex.
+
+    >>> vectors = torch.tensor([[1.0, 0.0], [1.0, 0.1], [0.0, 1.0]])
+    >>> embedding = Embedding(("a", "b", "c"), vectors, text_dim=1)
+    >>> [neighbor.id for neighbor in embedding.most_similar("a", k=2)]
+    ['b', 'c']
+    >>> embedding.text.tolist()
+    [[1.0], [1.0], [0.0]]
+    """
+
+    ids: Sequence[str]
+    """The id of every row."""
+    vectors: Float[Tensor, "vertices dim"]
+    text_dim: int
+    """How many of the columns, from the left, are the text half."""
+    _positions: Mapping[str, int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if len(self.ids) != len(self.vectors):
+            raise ConfigError(f"there are {len(self.ids)} ids for {len(self.vectors)} vectors")
+        positions = {name: position for position, name in enumerate(self.ids)}
+        object.__setattr__(self, "_positions", positions)
+
+    def __repr__(self) -> str:
+        rows, columns = self.vectors.shape
+        return f"Embedding({rows:,} vertices × {columns}, of which {self.text_dim} from text)"
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, name: str) -> Float[Tensor, " dim"]:
+        return self.vectors[self.position(name)]
+
+    @property
+    def text(self) -> Float[Tensor, "vertices text"]:
+        """The text half, V_t."""
+        return self.vectors[:, : self.text_dim]
+
+    @property
+    def structure(self) -> Float[Tensor, "vertices structure"]:
+        """The structure half, V_s; it has no columns in the text-only version."""
+        return self.vectors[:, self.text_dim :]
+
+    def position(self, name: str) -> int:
+        """Return the row of the vertex ``name``.
+
+        Raises:
+            UnknownVertexError: There is no such vertex; names that come close are proposed.
+        """
+        return find_position(self._positions, name)
+
+    def score(
+        self, pairs: Int[Tensor, "pairs 2"], by: Similarity = "dot"
+    ) -> Float[Tensor, " pairs"]:
+        """Return v_i · v_j, or its cosine, of pairs of positions."""
+        table = normalize(self.vectors) if by == "cosine" else self.vectors
+        return (table[pairs[:, 0]] * table[pairs[:, 1]]).sum(dim=1)
+
+    def most_similar(self, name: str, k: int = 10) -> list[Neighbor]:
+        """Return the ``k`` vertices closest to ``name`` by cosine (section 5.3), best first."""
+        position = self.position(name)
+        found = nearest(self.vectors[position], self.vectors, k + 1)
+        others = [(row, score) for row, score in found if row != position]
+        return [Neighbor(self.ids[row], score) for row, score in others[:k]]
+
+    def save(self, folder: Path | str) -> None:
+        """Store the embedding in ``folder``; an older one there stays whole until it is replaced.
+
+        Raises:
+            StorageError: The folder holds something else or cannot be written.
+        """
+        write_parts(Path(folder), self.parts(), card=f"# A dmte embedding\n\n{self!r}\n")
+
+    def parts(self) -> dict[str, bytes]:
+        """Return what ``save`` stores, by file name."""
+        return {
+            "vectors.safetensors": pack_tensors({"vectors": self.vectors}),
+            "ids.json": pack_json({"ids": list(self.ids), "text_dim": self.text_dim}),
+        }
+
+    @classmethod
+    def load(cls, folder: Path | str) -> "Embedding":
+        """Return the embedding stored in ``folder``, an embedding's or a whole model's.
+
+        Raises:
+            StorageError: There is none, or it is damaged.
+        """
+        parts = read_parts(Path(folder), ("vectors.safetensors", "ids.json"))
+        names = unpack_json(parts["ids.json"])
+        vectors = unpack_tensors(parts["vectors.safetensors"])["vectors"]
+        if len(names["ids"]) != len(vectors):
+            raise StorageError(f"{folder} holds {len(names['ids'])} ids for {len(vectors)} vectors")
+        return cls(tuple(names["ids"]), vectors, names["text_dim"])
+
+
+def nearest(
+    query: Float[Tensor, " dim"], table: Float[Tensor, "rows dim"], k: int
+) -> list[tuple[int, float]]:
+    """Return the ``k`` rows closest to ``query`` by cosine with their scores, best first.
+
+    Equal scores stand in the order of the rows; a zero vector is at cosine 0 from everything.
+
+    Raises:
+        ConfigError: ``k`` is below 1.
+    """
+    if k < 1:
+        raise ConfigError(f"k must be at least 1, not {k}")
+    scores = normalize(table) @ normalize(query, dim=0)
+    rows = torch.argsort(scores, descending=True, stable=True)[:k]
+    return [(row, float(scores[row])) for row in rows.tolist()]

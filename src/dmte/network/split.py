@@ -1,0 +1,129 @@
+"""Hiding a share of the edges, to be predicted from the rest (section 5.1).
+
+strict      self-loops dropped, (i, j) and (j, i) merged, then split: no hidden edge can be
+            trained on in either direction
+published   the edges as they were given are split, duplicates and self-loops included, as the
+            tables of CANE and DMTE were made
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from dmte.errors import SplitError
+from dmte.network.textual_network import TextualNetwork
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EdgeSplit:
+    """A network to learn from and the edges that were hidden from it."""
+
+    train: TextualNetwork
+    hidden: Int[Tensor, "hidden 2"]
+
+
+def strict_split(
+    network: TextualNetwork, train_fraction: float, generator: torch.Generator
+) -> EdgeSplit:
+    """Return ``network`` with all but a share of its edges hidden, no hidden one leaking.
+
+    Raises:
+        SplitError: One of the two sides would be empty.
+    """
+    edges, weights = network.distinct_edges()
+    proper = edges[:, 0] != edges[:, 1]
+    edges, weights = edges[proper], weights[proper]
+    # In a directed network (i, j) and (j, i) are one pair and go the same way.
+    pairs = _pair_numbers(edges, network.num_vertices).unique(return_inverse=True)[1]
+    chosen, _ = _shuffled(int(pairs.max()) + 1 if len(pairs) else 0, train_fraction, generator)
+    kept = torch.isin(pairs, chosen)
+    split = EdgeSplit(network.with_edges(edges[kept], weights[kept]), edges[~kept])
+    refuse_leaks(split)
+    return split
+
+
+def published_split(
+    network: TextualNetwork, train_fraction: float, generator: torch.Generator
+) -> EdgeSplit:
+    """Return ``network`` with all but a share of its edges, as they were given, hidden.
+
+    Raises:
+        SplitError: One of the two sides would be empty.
+    """
+    kept, hidden = _shuffled(len(network.edges), train_fraction, generator)
+    train = network.with_edges(network.edges[kept], network.edge_weights[kept])
+    return EdgeSplit(train, network.edges[hidden])
+
+
+def refuse_leaks(split: EdgeSplit) -> None:
+    """Check that no hidden edge is trained on in either direction.
+
+    Raises:
+        SplitError: One is; it is named.
+    """
+    num_vertices = split.train.num_vertices
+    leaks = torch.isin(
+        _pair_numbers(split.hidden, num_vertices), _pair_numbers(split.train.edges, num_vertices)
+    )
+    if bool(leaks.any()):
+        ends = [split.train.ids[end] for end in split.hidden[leaks][0].tolist()]
+        raise SplitError(
+            f"{int(leaks.sum())} hidden edges are among the training edges, the first from "
+            f"{ends[0]!r} to {ends[1]!r}; their scores would only repeat what was learned"
+        )
+
+
+def draw_non_edges(
+    network: TextualNetwork, count: int, generator: torch.Generator
+) -> Int[Tensor, "count 2"]:
+    """Return ``count`` pairs of different vertices, uniformly among those that are no edge.
+
+    Raises:
+        SplitError: Fewer than ``count`` such pairs exist.
+    """
+    num_vertices = network.num_vertices
+    proper = network.edges[network.edges[:, 0] != network.edges[:, 1]]
+    edges = _pair_numbers(proper, num_vertices).unique()
+    num_pairs = num_vertices * (num_vertices - 1) // 2
+    free = num_pairs - len(edges)
+    if count > free:
+        raise SplitError(f"{count} unlinked pairs were asked for, but there are only {free}")
+    # Enough for most draws to be done in one round, also when few pairs are free.
+    round_size = 2 * count * num_pairs // max(free, 1) + 16
+    drawn = torch.empty(0, dtype=torch.int64)
+    while len(drawn) < count:
+        pairs = torch.randint(num_vertices, (round_size, 2), generator=generator)
+        numbers = _pair_numbers(pairs[pairs[:, 0] != pairs[:, 1]], num_vertices)
+        drawn = _first_occurrences(torch.cat([drawn, numbers[~torch.isin(numbers, edges)]]))
+    drawn = drawn[:count]
+    return torch.stack([drawn // num_vertices, drawn % num_vertices], dim=1)
+
+
+def _pair_numbers(pairs: Int[Tensor, "pairs 2"], num_vertices: int) -> Int[Tensor, " pairs"]:
+    """Return one number per unordered pair."""
+    low, high = pairs.min(dim=1).values, pairs.max(dim=1).values
+    return low * num_vertices + high
+
+
+def _first_occurrences(numbers: Int[Tensor, " numbers"]) -> Int[Tensor, " distinct"]:
+    distinct, which = numbers.unique(return_inverse=True)
+    first = torch.full((len(distinct),), len(numbers))
+    first.scatter_reduce_(0, which, torch.arange(len(numbers)), "amin")
+    return numbers[first.sort().values]
+
+
+def _shuffled(
+    count: int, train_fraction: float, generator: torch.Generator
+) -> tuple[Int[Tensor, " kept"], Int[Tensor, " hidden"]]:
+    if not 0 < train_fraction < 1:
+        raise SplitError(f"train_fraction must be between 0 and 1, not {train_fraction}")
+    num_kept = round(count * train_fraction)
+    if not 0 < num_kept < count:
+        raise SplitError(
+            f"{count} edges cannot be split with {train_fraction:g} to train on: "
+            "one side would be empty"
+        )
+    order = torch.randperm(count, generator=generator)
+    return order[:num_kept].sort().values, order[num_kept:].sort().values

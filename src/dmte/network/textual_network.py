@@ -1,0 +1,207 @@
+"""The textual network G = (V, E, T) (Definition 1).
+
+Vertices carry an id and a text, edges a positive weight s_ij. An undirected edge is two directed
+edges of equal weight (section 4.3); a self-loop is its own opposite and counts once. Edges that
+are given more than once add their weights. The paper does not say what an isolated vertex or an
+empty text is: both are legal here.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dmte.errors import NetworkError, UnknownVertexError
+
+Labels = Sequence[frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class TextualNetwork:
+    """A graph whose vertices carry text; frozen, and checked once, when it is made.
+
+    >>> network = TextualNetwork(
+    ...     ids=("a", "b", "c"), texts=("left", "right", ""), edges=torch.tensor([[0, 1]])
+    ... )
+    >>> network
+    TextualNetwork(3 vertices, 1 undirected edge, no labels)
+    >>> network.adjacency().toarray().tolist()
+    [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    """
+
+    ids: Sequence[str]
+    """The name of every vertex; all different."""
+    texts: Sequence[str]
+    """One text per vertex, which may be empty."""
+    edges: Int[Tensor, "edges 2"]
+    """Source and target of every edge as positions in ``ids``, in the order they were given."""
+    weights: Float[Tensor, " edges"] | None = None
+    """s_ij > 0 of every edge; None for an unweighted network, where every s_ij is 1."""
+    directed: bool = False
+    """Whether an edge leads one way only."""
+    labels: Labels | None = None
+    """The classes of every vertex (an empty set: unlabelled), or None when nothing is labelled."""
+    _positions: Mapping[str, int] = field(init=False)
+    """Where every id stands, to find it without a search."""
+
+    def __post_init__(self) -> None:
+        positions = {name: position for position, name in enumerate(self.ids)}
+        object.__setattr__(self, "_positions", positions)
+        object.__setattr__(self, "ids", tuple(self.ids))
+        object.__setattr__(self, "texts", tuple(self.texts))
+        self._check_vertices()
+        self._check_edges()
+
+    def _check_vertices(self) -> None:
+        num_vertices = len(self.ids)
+        if num_vertices == 0:
+            raise NetworkError("the network is empty: it needs at least one vertex")
+        if len(self._positions) < num_vertices:
+            name = next(name for at, name in enumerate(self.ids) if self._positions[name] != at)
+            raise NetworkError(f"the id {name!r} occurs more than once; every vertex needs its own")
+        if len(self.texts) != num_vertices:
+            raise NetworkError(
+                f"there are {len(self.texts)} texts for {num_vertices} vertices; "
+                "every vertex needs a text, which may be empty"
+            )
+        if self.labels is not None and len(self.labels) != num_vertices:
+            raise NetworkError(
+                f"there are {len(self.labels)} label sets for {num_vertices} vertices; "
+                "give one per vertex, empty for a vertex without a label"
+            )
+
+    def _check_edges(self) -> None:
+        num_vertices, weights = len(self.ids), self.edge_weights
+        outside = ((self.edges < 0) | (self.edges >= num_vertices)).any(dim=1)
+        if bool(outside.any()):
+            at = int(outside.nonzero()[0])
+            raise NetworkError(
+                f"edge {at} joins vertices {self.edges[at].tolist()}, but there are only "
+                f"{num_vertices} texts (vertices 0 to {num_vertices - 1}); "
+                "every vertex needs a text, which may be empty"
+            )
+        if len(weights) != len(self.edges):
+            raise NetworkError(f"there are {len(weights)} weights for {len(self.edges)} edges")
+        bad = ~(torch.isfinite(weights) & (weights > 0))
+        if bool(bad.any()):
+            at = int(bad.nonzero()[0])
+            raise NetworkError(
+                f"edge {at} has the weight {float(weights[at])}; weights must be positive numbers"
+            )
+
+    def __repr__(self) -> str:
+        kind = "directed" if self.directed else "undirected"
+        classes = self.classes
+        return (
+            f"TextualNetwork({self.num_vertices:,} {_plural(self.num_vertices, 'vertex')}, "
+            f"{len(self.edges):,} {kind} {_plural(len(self.edges), 'edge')}, "
+            f"{len(classes) or 'no'} {_plural(len(classes), 'label')})"
+        )
+
+    @property
+    def num_vertices(self) -> int:
+        """N, the number of vertices."""
+        return len(self.ids)
+
+    @property
+    def edge_weights(self) -> Float[Tensor, " edges"]:
+        """s_ij of every edge in the order of ``edges``; ones when the network is unweighted."""
+        if self.weights is None:
+            return torch.ones(len(self.edges), dtype=torch.float64)
+        return self.weights.to(torch.float64)
+
+    @property
+    def classes(self) -> list[str]:
+        """Every label that occurs, sorted."""
+        return sorted(frozenset().union(*self.labels)) if self.labels else []
+
+    def position(self, name: str) -> int:
+        """Return where the vertex ``name`` stands in ``ids``.
+
+        Raises:
+            UnknownVertexError: There is no such vertex; names that come close are proposed.
+        """
+        return find_position(self._positions, name)
+
+    def adjacency(self) -> sp.csr_array:
+        """Return S, with s_ij the summed weight of the directed edges from i to j."""
+        return adjacency_matrix(
+            self.edges, self.edge_weights, self.num_vertices, directed=self.directed
+        )
+
+    def distinct_edges(self) -> tuple[Int[Tensor, "edges 2"], Float[Tensor, " edges"]]:
+        """Return every edge once, with its summed weight; an undirected one as (low, high)."""
+        ends = self.edges if self.directed else self.edges.sort(dim=1).values
+        distinct, which = ends.unique(dim=0, return_inverse=True)
+        weights = torch.zeros(len(distinct), dtype=torch.float64)
+        return distinct, weights.index_add_(0, which, self.edge_weights)
+
+    def with_edges(
+        self, edges: Int[Tensor, "some 2"], weights: Float[Tensor, " some"] | None = None
+    ) -> "TextualNetwork":
+        """Return the same vertices joined by other edges."""
+        return replace(self, edges=edges, weights=weights)
+
+    def fingerprint(self) -> str:
+        """Return a SHA-256 over everything the network holds, to recognise it by.
+
+        >>> edges = torch.tensor([[0, 1]])
+        >>> one = TextualNetwork(ids=("a", "b"), texts=("x", "y"), edges=edges)
+        >>> one.fingerprint() == one.with_edges(edges).fingerprint()
+        True
+        >>> one.fingerprint() == one.with_edges(edges[:0]).fingerprint()
+        False
+        """
+        labels = None if self.labels is None else [sorted(classes) for classes in self.labels]
+        words = [list(self.ids), list(self.texts), self.directed, labels]
+        digest = hashlib.sha256(json.dumps(words).encode())
+        digest.update(self.edges.to(torch.int64).numpy().tobytes())
+        digest.update(self.edge_weights.numpy().tobytes())
+        return digest.hexdigest()
+
+
+def adjacency_matrix(
+    edges: Int[Tensor, "edges 2"],
+    weights: Float[Tensor, " edges"],
+    num_vertices: int,
+    *,
+    directed: bool,
+) -> sp.csr_array:
+    """Return S for these edges: duplicates added up, undirected edges entered both ways."""
+    source, target = edges.numpy().T
+    values = weights.numpy()
+    if not directed:
+        proper = source != target
+        source, target, values = (
+            np.concatenate([source, target[proper]]),
+            np.concatenate([target, source[proper]]),
+            np.concatenate([values, values[proper]]),
+        )
+    entries = sp.coo_array((values, (source, target)), shape=(num_vertices, num_vertices))
+    matrix: sp.csr_array = entries.tocsr()
+    matrix.sort_indices()
+    return matrix
+
+
+def find_position(positions: Mapping[str, int], name: str) -> int:
+    """Return ``positions[name]``, or propose names that come close.
+
+    Raises:
+        UnknownVertexError: The name is not there.
+    """
+    if name in positions:
+        return positions[name]
+    close = get_close_matches(name, list(positions)[:100_000], n=3)
+    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+    raise UnknownVertexError(f"there is no vertex {name!r}{hint}")
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else {"vertex": "vertices"}.get(noun, noun + "s")

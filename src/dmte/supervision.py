@@ -1,0 +1,101 @@
+"""The edges a step learns from, in both of their roles.
+
+An edge is *supervised* when the objective scores it and *diffused over* when it is in P. The paper
+uses every training edge both ways at once; a step may also take the edges it scores out of P, so
+that it cannot read off the answer. Vertices that no edge touches take part in neither role: no
+score, no negative and no walk ever reaches them, so training leaves them out altogether.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dmte.diffusion import transition_matrix
+from dmte.network.split import draw_non_edges, strict_split
+from dmte.network.textual_network import TextualNetwork, adjacency_matrix
+from dmte.randomness import generator_for
+from dmte.sparse import SparseMatrix
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DirectedEdges:
+    """A batch as the objective wants it: every undirected edge as its two directions."""
+
+    source: Int[Tensor, " batch"]
+    target: Int[Tensor, " batch"]
+    weights: Float[Tensor, " batch"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SupervisedEdges:
+    """The distinct edges of a network among its linked vertices, which are numbered anew."""
+
+    linked: Int[Tensor, " linked"]
+    """The vertices that have an edge, ascending; vertex k here is vertex linked[k] there."""
+    edges: Int[Tensor, "edges 2"]
+    weights: Float[Tensor, " edges"]
+    are_directed: bool
+
+    @classmethod
+    def of(cls, network: TextualNetwork) -> "SupervisedEdges":
+        """Return the edges of ``network``, duplicates added up."""
+        edges, weights = network.distinct_edges()
+        linked, numbers = edges.unique(return_inverse=True)
+        return cls(linked, numbers.view(-1, 2), weights, network.directed)
+
+    def __len__(self) -> int:
+        return len(self.edges)
+
+    def directed(self, batch: Int[Tensor, " batch"]) -> DirectedEdges:
+        """Return the edges numbered ``batch``, undirected ones both ways, self-loops once."""
+        (source, target), weights = self.edges[batch].T, self.weights[batch].float()
+        if self.are_directed:
+            return DirectedEdges(source, target, weights)
+        proper = source != target
+        return DirectedEdges(
+            torch.cat([source, target[proper]]),
+            torch.cat([target, source[proper]]),
+            torch.cat([weights, weights[proper]]),
+        )
+
+    def transition(self, without: Int[Tensor, " some"] | None = None) -> SparseMatrix:
+        """Return P over the linked vertices, the edges numbered ``without`` left out."""
+        kept = torch.ones(len(self), dtype=torch.bool)
+        if without is not None:
+            kept[without] = False
+        adjacency = adjacency_matrix(
+            self.edges[kept], self.weights[kept], len(self.linked), directed=self.are_directed
+        )
+        return transition_matrix(adjacency)
+
+    def out_degrees(self) -> Float[Tensor, " linked"]:
+        """Return d_v = Σ_j s_vj of every linked vertex."""
+        edges = self.directed(torch.arange(len(self)))
+        degrees = torch.zeros(len(self.linked), dtype=torch.float64)
+        return degrees.index_add_(0, edges.source, edges.weights.double())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeldBack:
+    """Edges kept out of training and as many pairs that are no edge, to stop early on."""
+
+    edges: Int[Tensor, "pairs 2"]
+    non_edges: Int[Tensor, "pairs 2"]
+
+
+def hold_back(
+    network: TextualNetwork, fraction: float, seed: int
+) -> tuple[TextualNetwork, HeldBack | None]:
+    """Return what to train on and what to validate on; a fraction of zero holds nothing back.
+
+    Raises:
+        SplitError: There are too few edges to hold some back.
+    """
+    if fraction == 0:
+        return network, None
+    generator = generator_for(seed, "validation")
+    split = strict_split(network, 1 - fraction, generator)
+    non_edges = draw_non_edges(network, len(split.hidden), generator)
+    return split.train, HeldBack(split.hidden, non_edges)

@@ -1,0 +1,205 @@
+"""A trained model: its vectors, its parameters and the network they belong to, kept in a folder.
+
+Vertices that no edge touches have no row in E_s, since nothing could ever train it: their structure
+half is the zero vector. Their text half is that of any vertex whose walker stays where it is.
+"""
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dmte.config import Settings
+from dmte.diffusion import DiffusionConvolution, transition_matrix
+from dmte.embedding import Embedding, Neighbor, nearest
+from dmte.errors import ConfigError, StorageError
+from dmte.model import DiffusionMaps, StructureEmbedding
+from dmte.network import TextualNetwork
+from dmte.randomness import generator_for
+from dmte.storage import (
+    pack_json,
+    pack_tensors,
+    read_parts,
+    unpack_json,
+    unpack_tensors,
+    write_parts,
+)
+from dmte.text import ENCODERS, Vocabulary
+
+
+def build_model(
+    settings: Settings, vocabulary_size: int, num_linked: int, seed: int
+) -> DiffusionMaps:
+    """Return a model with freshly drawn parameters; ``num_linked`` vertices have a row in E_s."""
+    generator = generator_for(seed, "parameters")
+    half, hop_weights = settings.half, settings.hop_weights
+    encoder = ENCODERS[settings.encoder](vocabulary_size, half, generator)
+    convolution = DiffusionConvolution(half, hop_weights, generator)
+    structure = StructureEmbedding(
+        num_linked, half, settings.structure_hop_weights or hop_weights, generator
+    )
+    return DiffusionMaps(
+        encoder,
+        convolution if settings.text_diffusion else None,
+        structure if settings.structure else None,
+    )
+
+
+def embed_network(
+    model: DiffusionMaps,
+    network: TextualNetwork,
+    vocabulary: Vocabulary,
+    linked: Int[Tensor, " linked"],
+) -> Embedding:
+    """Return v_i = v_i^t ⊕ v_i^s of every vertex; ``linked`` are those with a row in E_s."""
+    with torch.no_grad():
+        transition = transition_matrix(network.adjacency())
+        texts = model.encoder.prepare(vocabulary.encode(network.texts))
+        text = model.text_embedding(texts, transition)
+        if model.structure is None:
+            return Embedding(network.ids, text, text.shape[1])
+        rows = model.structure()
+        structure = rows.new_zeros(network.num_vertices, rows.shape[1])
+        structure[linked] = rows
+        return Embedding(network.ids, torch.cat([text, structure], dim=1), text.shape[1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedModel:
+    """What training returns, and what a model folder holds."""
+
+    settings: Settings
+    seed: int
+    network: TextualNetwork
+    """What was trained on."""
+    vocabulary: Vocabulary
+    model: DiffusionMaps
+    embedding: Embedding
+
+    def embed_text(self, text: str) -> Float[Tensor, " half"]:
+        """Return the text half of a new vertex with this text and no edges.
+
+        Raises:
+            ConfigError: No word of the text is known.
+        """
+        tokens = self.vocabulary.encode([text])
+        if len(tokens.tokens) == 0:
+            raise ConfigError(f"no word of {text!r} occurs in the texts of the model")
+        alone = transition_matrix(sp.csr_array((1, 1)))
+        with torch.no_grad():
+            return self.model.text_embedding(self.model.encoder.prepare(tokens), alone)[0]
+
+    def most_similar_to_text(self, text: str, k: int = 10) -> list[Neighbor]:
+        """Return the ``k`` vertices whose text half is closest to that of ``text``, best first."""
+        found = nearest(self.embed_text(text), self.embedding.text, k)
+        return [Neighbor(self.embedding.ids[row], score) for row, score in found]
+
+    def save(self, folder: Path | str) -> None:
+        """Store everything in ``folder``; an older model there stays whole until it is replaced.
+
+        Raises:
+            StorageError: The folder holds something else or cannot be written.
+        """
+        network = self.network
+        labels = None if network.labels is None else [sorted(classes) for classes in network.labels]
+        parts = self.embedding.parts() | {
+            "parameters.safetensors": pack_tensors(self.model.state_dict()),
+            "vocabulary.json": pack_json(list(self.vocabulary.words)),
+            "texts.json": pack_json({"texts": list(network.texts), "labels": labels}),
+            "edges.safetensors": pack_tensors(
+                {"edges": network.edges, "weights": network.edge_weights}
+            ),
+            "config.json": pack_json(self.describe()),
+        }
+        write_parts(Path(folder), parts, card=_card(self))
+
+    def describe(self) -> dict[str, Any]:
+        """Return what made this model: settings, seed, versions and the network's fingerprint."""
+        return {
+            "settings": self.settings.to_dict(),
+            "seed": self.seed,
+            "network": {
+                "vertices": self.network.num_vertices,
+                "edges": len(self.network.edges),
+                "directed": self.network.directed,
+                "fingerprint": self.network.fingerprint(),
+            },
+        } | environment()
+
+    @classmethod
+    def load(cls, folder: Path | str) -> "TrainedModel":
+        """Return the model stored in ``folder``, every file checked.
+
+        Raises:
+            StorageError: There is none, or it is damaged.
+        """
+        parts = read_parts(Path(folder))
+        missing = {"config.json", "parameters.safetensors", "texts.json"} - set(parts)
+        if missing:
+            raise StorageError(
+                f"{folder} holds no trained model: {', '.join(sorted(missing))} not found; "
+                "an embedding alone is read by Embedding.load"
+            )
+        config = unpack_json(parts["config.json"])
+        settings = Settings.from_dict(config["settings"])
+        embedding = Embedding.load(folder)
+        vocabulary = Vocabulary(tuple(unpack_json(parts["vocabulary.json"])))
+        network = _unpack_network(parts, embedding.ids, directed=config["network"]["directed"])
+        parameters = unpack_tensors(parts["parameters.safetensors"])
+        num_linked = len(parameters.get("structure.table", ()))
+        model = build_model(settings, len(vocabulary), num_linked, config["seed"])
+        model.load_state_dict(parameters)
+        return cls(settings, config["seed"], network, vocabulary, model, embedding)
+
+
+def environment() -> dict[str, Any]:
+    """Return what a bit-identical rerun needs to have in common, besides settings and seed."""
+    return {
+        "versions": {
+            "dmte": version("dmte"),
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _unpack_network(parts: dict[str, bytes], ids: Any, *, directed: bool) -> TextualNetwork:
+    texts, edges = unpack_json(parts["texts.json"]), unpack_tensors(parts["edges.safetensors"])
+    labels = texts["labels"] and tuple(frozenset(classes) for classes in texts["labels"])
+    return TextualNetwork(
+        ids=ids,
+        texts=texts["texts"],
+        edges=edges["edges"],
+        weights=edges["weights"],
+        directed=directed,
+        labels=labels,
+    )
+
+
+def _card(trained: TrainedModel) -> str:
+    """Return the README.md of a model folder."""
+    settings = "\n".join(f"| {k} | {v} |" for k, v in trained.settings.to_dict().items())
+    made = trained.describe()
+    return f"""# A dmte model
+
+{trained.embedding!r}, trained on {trained.network!r} with seed {trained.seed}
+by dmte {made["versions"]["dmte"]} (torch {made["versions"]["torch"]}, {made["threads"]} threads).
+
+The folder holds the texts and edges it was trained on. Fingerprint of the network:
+`{made["network"]["fingerprint"]}`.
+
+    from dmte import Embedding, TrainedModel
+    Embedding.load("this folder").most_similar("{trained.network.ids[0]}")
+    TrainedModel.load("this folder").most_similar_to_text("any words")
+
+| setting | value |
+| --- | --- |
+{settings}
+"""

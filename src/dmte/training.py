@@ -1,0 +1,208 @@
+"""Training (section 4.4): Adam on batches of edges.
+
+Every step propagates the whole graph once, since a vertex's row serves many edges, and then scores
+a large batch. The loop is a generator of reports: the caller prints, saves and stops. Batches and
+negatives are a pure function of the seed and the epoch, so a resumed run ends in the same bits.
+"""
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dmte.allocator import keep_freed_memory
+from dmte.config import Settings
+from dmte.embedding import Embedding
+from dmte.errors import TrainingError
+from dmte.network import TextualNetwork
+from dmte.objective import PARTS, part_losses, score_edges, weighted_sum
+from dmte.randomness import generator_for
+from dmte.ranking import auc
+from dmte.sampling import NegativeSampler
+from dmte.supervision import SupervisedEdges, hold_back
+from dmte.text import Vocabulary
+from dmte.trained import TrainedModel, build_model, embed_network
+
+HIDDEN_SHARE = 0.2  # Of the edges, hidden from P per step; the share that worked in trials.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dmte(Settings):
+    """DMTE as a method: its fields are its settings, fitting returns something new."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Dmte":
+        """Return the method with these settings."""
+        return cls(
+            **{setting.name: getattr(settings, setting.name) for setting in fields(settings)}
+        )
+
+    def fit(self, network: TextualNetwork, seed: int) -> Embedding:
+        """Return one vector per vertex of ``network``."""
+        return self.train(network, seed).embedding
+
+    def train(self, network: TextualNetwork, seed: int) -> TrainedModel:
+        """Return the trained model, which can do more than its vectors can.
+
+        Raises:
+            TrainingError: There is too little to learn from, or the loss diverged.
+        """
+        run = TrainingRun(network, self, seed)
+        for _ in run.epochs():
+            pass
+        return run.result()
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    """What happened in one pass over the edges."""
+
+    epoch: int
+    """Counted from 1."""
+    loss: float
+    """Σ α L, averaged over the epoch's edges."""
+    parts: Mapping[str, float]
+    """The loss of each part of the objective, before α."""
+    num_edges: int
+    seconds: float
+    validation_auc: float | None
+    """On the held-back edges, in the epochs that looked at them."""
+
+
+@dataclass(slots=True)
+class Best:
+    """The best look at the held-back edges so far."""
+
+    auc: float = 0.0
+    epoch: int = 0
+    looks_since: int = 0
+    parameters: dict[str, Tensor] | None = None
+
+
+class TrainingRun:
+    """One training of one network: the model, its optimizer, and how far it is."""
+
+    def __init__(self, network: TextualNetwork, settings: Settings, seed: int) -> None:
+        keep_freed_memory()
+        self.network, self.settings, self.seed = network, settings, seed
+        self.epoch = 0
+        self.best = Best()
+        self._train, self._held_back = hold_back(network, settings.validation_fraction, seed)
+        self._edges = SupervisedEdges.of(self._train)
+        self.vocabulary = Vocabulary.of(
+            network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
+        )
+        self.model = build_model(settings, len(self.vocabulary), len(self._edges.linked), seed)
+        self.optimizer = torch.optim.Adam(
+            self.model.parameters(), lr=settings.learning_rate, fused=True
+        )
+        tokens = self.vocabulary.encode(network.texts).select(self._edges.linked)
+        self._texts = self.model.encoder.prepare(tokens)
+        self._transition = self._edges.transition()
+        self._sampler = NegativeSampler(self._edges.out_degrees())
+
+    @property
+    def num_edges(self) -> int:
+        """How many distinct edges are learned from."""
+        return len(self._edges)
+
+    @property
+    def num_linked(self) -> int:
+        """How many vertices have one of these edges."""
+        return len(self._edges.linked)
+
+    @property
+    def batch_size(self) -> int:
+        """How many edges a step scores at most."""
+        if not self.settings.hide_supervised:
+            return self.settings.batch_size
+        return min(self.settings.batch_size, max(1, int(HIDDEN_SHARE * self.num_edges)))
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all epochs are done or the held-back edges say to stop."""
+        stopped = self._held_back is not None and self.best.looks_since >= self.settings.patience
+        return stopped or self.epoch >= self.settings.epochs
+
+    def epochs(self) -> Iterator[EpochReport]:
+        """Train, one epoch per report, until ``is_done``.
+
+        Raises:
+            TrainingError: The loss is no longer a finite number.
+        """
+        while not self.is_done:
+            started = time.perf_counter()
+            parts = self._train_epoch()
+            self.epoch += 1
+            validation_auc = self._validate()
+            yield EpochReport(
+                epoch=self.epoch,
+                loss=float(weighted_sum(parts, self.settings.objective)),
+                parts=dict(zip(PARTS, parts.tolist(), strict=False)),
+                num_edges=self.num_edges,
+                seconds=time.perf_counter() - started,
+                validation_auc=validation_auc,
+            )
+
+    def result(self) -> TrainedModel:
+        """Return the model as it stands, or as it was at its best on the held-back edges."""
+        if self.best.parameters is not None:
+            self.model.load_state_dict(self.best.parameters)
+        embedding = embed_network(self.model, self.network, self.vocabulary, self._edges.linked)
+        return TrainedModel(
+            self.settings, self.seed, self.network, self.vocabulary, self.model, embedding
+        )
+
+    def _train_epoch(self) -> Float[Tensor, " parts"]:
+        """Make a step per batch; return the epoch's loss of every part."""
+        order = torch.randperm(
+            len(self._edges), generator=generator_for(self.seed, "order", self.epoch)
+        )
+        negatives = generator_for(self.seed, "negatives", self.epoch)
+        total, total_weight = torch.zeros(()), 0.0
+        for batch in order.split(self.batch_size):
+            parts, weight = self.step(batch, negatives)
+            total, total_weight = total + parts * weight, total_weight + weight
+        return total / total_weight
+
+    def step(
+        self, batch: Int[Tensor, " batch"], generator: torch.Generator
+    ) -> tuple[Float[Tensor, " parts"], float]:
+        """Make one step of Adam on the edges ``batch``; return every part's loss and Σ s_ij."""
+        settings, edges = self.settings, self._edges.directed(batch)
+        hides = settings.hide_supervised
+        transition = self._edges.transition(without=batch) if hides else self._transition
+        negatives = self._sampler.draw(
+            edges.source, edges.target, settings.num_negatives, generator
+        )
+        halves = self.model(self._texts, transition)
+        parts = part_losses(
+            score_edges(halves, edges.source, edges.target, negatives), edges.weights
+        )
+        loss = weighted_sum(parts, settings.objective)
+        if not math.isfinite(loss.item()):
+            raise TrainingError(
+                f"the loss became {loss.item()} in epoch {self.epoch + 1}; a learning_rate below "
+                f"{settings.learning_rate:g} may help"
+            )
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return parts.detach(), float(edges.weights.sum())
+
+    def _validate(self) -> float | None:
+        """Return the AUC on the held-back edges when it is time to look, and keep the best."""
+        if self._held_back is None or self.epoch % self.settings.validate_every:
+            return None
+        embedding = embed_network(self.model, self._train, self.vocabulary, self._edges.linked)
+        held_back = self._held_back
+        found = auc(embedding.score(held_back.edges), embedding.score(held_back.non_edges))
+        self.best.looks_since += 1
+        if found > self.best.auc:
+            parameters = {name: p.clone() for name, p in self.model.state_dict().items()}
+            self.best = Best(found, self.epoch, 0, parameters)
+        return found

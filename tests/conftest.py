@@ -1,0 +1,31 @@
+"""What several tests start from."""
+
+import os
+from pathlib import Path
+
+import pytest
+import torch
+
+from dmte.network import TextualNetwork
+from dmte.network.synthetic import PlantedTopics
+
+SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.fixture
+def planted() -> TextualNetwork:
+    """A network of four topics with a vertex without edges and one without text."""
+    drawn = PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(5))
+    lonely = 7
+    kept = drawn.edges[(drawn.edges != lonely).all(dim=1)]
+    texts = ["" if vertex == 11 else text for vertex, text in enumerate(drawn.texts)]
+    return TextualNetwork(ids=drawn.ids, texts=texts, edges=kept, labels=drawn.labels)
+
+
+@pytest.fixture
+def data_folder() -> Path:
+    """The folder of the real data sets, named by DMTE_DATA or beside the repository."""
+    folder = Path(os.environ.get("DMTE_DATA", SHARED_DATA))
+    if not (folder / "cora" / "data.txt").is_file():
+        pytest.skip(f"no data sets in {folder}; set DMTE_DATA to a folder that holds them")
+    return folder

@@ -1,0 +1,197 @@
+"""Training: it learns, it repeats itself to the bit, and it stops when it must."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from dmte.baselines import RandomVectors
+from dmte.config import VARIANTS, Settings
+from dmte.errors import TrainingError
+from dmte.evaluation import strict_task
+from dmte.network import TextualNetwork
+from dmte.network.synthetic import PlantedTopics
+from dmte.training import Dmte, TrainingRun
+
+SMALL = Settings(dim=16, epochs=6, batch_size=64)
+
+
+def digest_of(network: TextualNetwork, settings: Settings, seed: int = 0) -> list[float]:
+    return Dmte.of(settings).fit(network, seed).vectors.flatten().tolist()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_version_gives_every_vertex_a_finite_vector(
+    planted: TextualNetwork, variant: str
+) -> None:
+    settings = replace(VARIANTS[variant], dim=16, epochs=2)
+    embedding = Dmte.of(settings).fit(planted, seed=0)
+    assert embedding.ids == planted.ids
+    assert embedding.text.shape == (80, 8)
+    assert embedding.structure.shape == (80, 8 if settings.structure else 0)
+    assert torch.isfinite(embedding.vectors).all()
+
+
+@pytest.mark.parametrize("variant", ["word-average", "no-diffusion", "text-only"])
+def test_every_version_beats_random_vectors_by_far(variant: str) -> None:
+    network = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(1))
+    task = strict_task(network, 0.8, seed=0)
+    learned = task.auc(Dmte.of(replace(VARIANTS[variant], dim=64)).fit(task.train, seed=0))
+    drawn = task.auc(RandomVectors().fit(task.train, seed=0))
+    assert learned > drawn + 0.2
+
+
+def test_the_bilstm_learns_topics() -> None:
+    network = PlantedTopics(num_vertices=120).draw(torch.Generator().manual_seed(1))
+    task = strict_task(network, 0.8, seed=0)
+    settings = replace(VARIANTS["bilstm"], dim=32, epochs=60, learning_rate=0.01)
+    assert task.auc(Dmte.of(settings).fit(task.train, seed=0)) > 0.65
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{}, {"encoder": "bilstm"}, {"hide_supervised": True}, {"validation_fraction": 0.2}],
+    ids=str,
+)
+def test_the_same_seed_gives_the_same_bits(
+    planted: TextualNetwork, change: dict[str, object]
+) -> None:
+    settings = replace(SMALL, **change)  # type: ignore[arg-type]
+    assert digest_of(planted, settings) == digest_of(planted, settings)
+
+
+def test_another_seed_gives_other_vectors(planted: TextualNetwork) -> None:
+    assert digest_of(planted, SMALL, seed=0) != digest_of(planted, SMALL, seed=1)
+
+
+def test_another_process_gives_the_same_bits(planted: TextualNetwork, tmp_path: Path) -> None:
+    script = """
+import hashlib, sys, torch
+from dmte.network.synthetic import PlantedTopics
+from dmte.training import Dmte
+network = PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(5))
+vectors = Dmte(dim=16, epochs=5, batch_size=64).fit(network, seed=3).vectors
+print(hashlib.sha256(vectors.numpy().tobytes()).hexdigest())
+"""
+    runs = [
+        subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
+        ).stdout
+        for _ in range(2)
+    ]
+    assert runs[0] == runs[1] != ""
+
+
+def test_training_touches_no_global_generator(planted: TextualNetwork) -> None:
+    before = torch.get_rng_state()
+    digest_of(planted, SMALL)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_loss_falls(planted: TextualNetwork) -> None:
+    losses = [report.loss for report in TrainingRun(planted, replace(SMALL, epochs=40), 0).epochs()]
+    assert len(losses) == 40
+    assert losses[-1] < losses[0] - 0.3
+
+
+def test_a_report_adds_up_its_parts(planted: TextualNetwork) -> None:
+    report = next(iter(TrainingRun(planted, SMALL, 0).epochs()))
+    alpha = {"text_text": 1, "structure_structure": 1, "structure_text": 0.3, "text_structure": 0.3}
+    assert set(report.parts) == set(alpha)
+    assert report.loss == pytest.approx(sum(alpha[part] * report.parts[part] for part in alpha))
+    assert report.num_edges == len(planted.distinct_edges()[0])
+
+
+def test_one_large_step_equals_the_mean_gradient_of_small_ones(planted: TextualNetwork) -> None:
+    """The loss of an epoch is that of its edges, however they are batched."""
+    whole = next(iter(TrainingRun(planted, replace(SMALL, learning_rate=1e-12), 0).epochs()))
+    split = replace(SMALL, learning_rate=1e-12, batch_size=7, num_negatives=1)
+    pieces = next(iter(TrainingRun(planted, split, 0).epochs()))
+    # Negatives differ from batch to batch, so the two agree only about.
+    assert pieces.loss == pytest.approx(whole.loss, rel=0.02)
+
+
+def test_an_isolated_vertex_has_no_structure_but_keeps_its_text(planted: TextualNetwork) -> None:
+    embedding = Dmte.of(SMALL).fit(planted, seed=0)
+    assert not embedding.structure[7].any()
+    assert embedding.text[7].any()
+
+
+def test_isolated_vertices_change_nothing_for_the_others(planted: TextualNetwork) -> None:
+    """Leaving them out of training is exact: others' vectors do not depend on their number."""
+    more = TextualNetwork(
+        ids=(*planted.ids, "extra"), texts=(*planted.texts, planted.texts[0]), edges=planted.edges
+    )
+    with_extra = Dmte.of(SMALL).fit(more, seed=0).vectors[:-1]
+    torch.testing.assert_close(Dmte.of(SMALL).fit(planted, seed=0).vectors, with_extra)
+
+
+def test_weights_are_felt(planted: TextualNetwork) -> None:
+    weights = torch.ones(len(planted.edges), dtype=torch.float64)
+    weights[::2] = 9.0
+    assert digest_of(planted.with_edges(planted.edges, weights), SMALL) != digest_of(planted, SMALL)
+
+
+def test_scaling_all_weights_changes_nothing(planted: TextualNetwork) -> None:
+    """P and P_n are normalized and the loss is a weighted mean."""
+    double = torch.full((len(planted.edges),), 2.0, dtype=torch.float64)
+    scaled = Dmte.of(SMALL).fit(planted.with_edges(planted.edges, double), seed=0).vectors
+    torch.testing.assert_close(scaled, Dmte.of(SMALL).fit(planted, seed=0).vectors)
+
+
+def test_direction_is_felt(planted: TextualNetwork) -> None:
+    assert digest_of(replace(planted, directed=True), SMALL) != digest_of(planted, SMALL)
+
+
+def test_early_stopping_stops_and_keeps_the_best() -> None:
+    network = PlantedTopics(num_vertices=100).draw(torch.Generator().manual_seed(2))
+    settings = Settings(
+        dim=16, epochs=400, learning_rate=0.05, validation_fraction=0.2, validate_every=2, patience=3
+    )
+    run = TrainingRun(network, settings, seed=0)
+    looks = {r.epoch: r.validation_auc for r in run.epochs() if r.validation_auc is not None}
+    assert run.epoch < 400
+    assert run.best.epoch == max(looks, key=lambda epoch: (looks[epoch], -epoch))
+    assert run.epoch == run.best.epoch + 3 * 2
+    best = run.best.parameters
+    assert best is not None
+    kept = run.result().model.state_dict()
+    assert all(torch.equal(kept[name], best[name]) for name in best)
+
+
+def test_held_back_edges_are_not_trained_on(planted: TextualNetwork) -> None:
+    run = TrainingRun(planted, replace(SMALL, validation_fraction=0.25), seed=0)
+    assert run.num_edges == pytest.approx(0.75 * len(planted.distinct_edges()[0]), abs=3)
+
+
+def test_a_diverging_loss_stops_training(planted: TextualNetwork) -> None:
+    run = TrainingRun(planted, replace(SMALL, learning_rate=1e38, epochs=50), seed=0)
+    with pytest.raises(TrainingError, match=r"the loss became (nan|inf) in epoch \d+; a learning"):
+        for _ in run.epochs():
+            pass
+
+
+def test_a_network_without_edges_is_refused_in_one_sentence() -> None:
+    network = TextualNetwork(
+        ids=("a", "b", "c"), texts=("x", "y", "z"), edges=torch.empty(0, 2, dtype=torch.int64)
+    )
+    with pytest.raises(TrainingError, match="only 0 vertices have an edge"):
+        Dmte.of(SMALL).fit(network, seed=0)
+
+
+def test_a_network_without_a_single_word_still_trains(planted: TextualNetwork) -> None:
+    silent = replace(planted, texts=("",) * planted.num_vertices)
+    for variant in VARIANTS.values():
+        embedding = Dmte.of(replace(variant, dim=16, epochs=2)).fit(silent, seed=0)
+        assert not embedding.text.any()
+        assert torch.isfinite(embedding.vectors).all()
+
+
+def test_settings_survive_json(planted: TextualNetwork) -> None:
+    assert planted.num_vertices
+    for settings in VARIANTS.values():
+        assert Settings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
