@@ -1,5 +1,28 @@
 """The textual network G = (V, E, T): what it is, where it comes from, how its edges are split."""
 
+from dmte.network.columns import Columns
+from dmte.network.conversion import network_from_networkx, network_from_scipy
+from dmte.network.files import (
+    DATASETS,
+    read_folder,
+    read_network,
+    read_tables,
+    write_folder,
+    write_tables,
+)
+from dmte.network.frames import network_from_frames
 from dmte.network.textual_network import TextualNetwork
 
-__all__ = ["TextualNetwork"]
+__all__ = [
+    "DATASETS",
+    "Columns",
+    "TextualNetwork",
+    "network_from_frames",
+    "network_from_networkx",
+    "network_from_scipy",
+    "read_folder",
+    "read_network",
+    "read_tables",
+    "write_folder",
+    "write_tables",
+]

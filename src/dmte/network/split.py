@@ -103,8 +103,8 @@ def draw_non_edges(
 
 def _pair_numbers(pairs: Int[Tensor, "pairs 2"], num_vertices: int) -> Int[Tensor, " pairs"]:
     """Return one number per unordered pair."""
-    low, high = pairs.min(dim=1).values, pairs.max(dim=1).values
-    return low * num_vertices + high
+    ends: Tensor = pairs.long().sort(dim=1).values
+    return ends[:, 0] * num_vertices + ends[:, 1]
 
 
 def _first_occurrences(numbers: Int[Tensor, " numbers"]) -> Int[Tensor, " distinct"]:

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import islice
 
 import numpy as np
 import scipy.sparse as sp
@@ -56,6 +57,8 @@ class TextualNetwork:
         object.__setattr__(self, "_positions", positions)
         object.__setattr__(self, "ids", tuple(self.ids))
         object.__setattr__(self, "texts", tuple(self.texts))
+        if self.labels is not None:
+            object.__setattr__(self, "labels", tuple(self.labels))
         self._check_vertices()
         self._check_edges()
 
@@ -198,7 +201,8 @@ def find_position(positions: Mapping[str, int], name: str) -> int:
     """
     if name in positions:
         return positions[name]
-    close = get_close_matches(name, list(positions)[:100_000], n=3)
+    # Comparing takes long for long names and for many; the hint is not worth a wait.
+    close = get_close_matches(name[:80], [other[:80] for other in islice(positions, 20_000)], n=3)
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise UnknownVertexError(f"there is no vertex {name!r}{hint}")
 

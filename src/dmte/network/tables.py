@@ -1,0 +1,330 @@
+"""Two tables to one network: the one path that every reader of rows takes.
+
+A vertex table gives every vertex v_i its id, text t_i and labels; an edge table gives pairs of ids
+and weights s_ij. A vertex table may bring its edges along in a column of links. The paper numbers
+its vertices; here an id is any string, and a number stands for its plain spelling.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral, Real
+from reprlib import Repr
+from typing import SupportsFloat
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dmte.errors import NetworkError, UnknownVertexError
+from dmte.network.columns import (
+    GUESSED,
+    Columns,
+    EdgeColumns,
+    VertexColumns,
+    find_edge_columns,
+    find_vertex_columns,
+)
+from dmte.network.textual_network import TextualNetwork, find_position
+
+SEPARATOR = ";"  # Between several labels or links in one cell of a CSV or TSV.
+SENTENCE_ENDS = (".", "!", "?", "…", ":", ";", "。", "！", "？")
+LARGEST_EXACT = 2**53  # Beyond it a double skips integers, so an id may have lost its last digits.
+LONGEST_HINTED = 50  # Comparing texts that were taken for ids with each other takes minutes.
+_shorten = Repr()
+_shorten.maxstring = _shorten.maxother = _shorten.maxlong = 60
+
+
+class LazyColumns(Mapping[str, Sequence[object]]):
+    """Columns that are made only when asked for: a wide table costs what is used of it."""
+
+    def __init__(self, names: Iterable[str], read: Callable[[str], Sequence[object]]) -> None:
+        self._names = tuple(names)
+        self._read = read
+
+    def __getitem__(self, name: str) -> Sequence[object]:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._read(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Table:
+    """Named columns of equal length that know where each row came from."""
+
+    name: str
+    """What errors call it: a file's path, or "the edges frame"."""
+    columns: Mapping[str, Sequence[object]]
+    """The cells of every column; None where there is nothing."""
+    place: Callable[[int], str]
+    """Where a row, counted from 0, came from: "edges.csv, line 7"."""
+    delimited: bool = False
+    """Whether it is a CSV or TSV: all cells are strings, and its header line may be missing."""
+
+    @property
+    def num_rows(self) -> int:
+        """The number of rows."""
+        return len(next(iter(self.columns.values()), ()))
+
+
+def network_from_tables(
+    vertices: Table | None,
+    edges: Table | None,
+    *,
+    columns: Columns = GUESSED,
+    directed: bool = False,
+) -> TextualNetwork:
+    """Return the network of a vertex table and an edge table, either of which may be missing.
+
+    Without vertices, they are the ends of the edges in order of appearance, with empty texts.
+    Without edges, a column of links in the vertex table supplies them, if there is one.
+
+    >>> edges = {"source": ["a", "b"], "target": ["b", 7.0]}
+    >>> table = Table(name="edges", columns=edges, place="row {} of the edges".format)
+    >>> network_from_tables(None, table).ids
+    ('a', 'b', '7')
+
+    Raises:
+        NetworkError: A table is not one; the message says where, what was found and what to do.
+    """
+    columns.check_tables(vertices=vertices is not None, edges=edges is not None)
+    if vertices is None:
+        vertices = _ends_as_vertices(edges, columns)
+    if vertices.num_rows == 0:
+        raise NetworkError(f"{vertices.name} holds no vertices; a network needs at least one")
+    found = find_vertex_columns(vertices.name, vertices.columns, columns)
+    positions = _positions(vertices, found.id)
+    if edges is None:
+        pairs, weights = _links(vertices, found.links, positions, columns, directed=directed), None
+    else:
+        pairs, weights = _edges(edges, columns, positions, vertices.name)
+    return TextualNetwork(
+        ids=tuple(positions),
+        texts=_texts(vertices, found),
+        edges=pairs,
+        weights=weights,
+        directed=directed,
+        labels=_labels(vertices, found.label),
+    )
+
+
+def _ends_as_vertices(edges: Table | None, columns: Columns) -> Table:
+    if edges is None:
+        raise NetworkError("there is neither a vertex table nor an edge table; give one of them")
+    if edges.num_rows == 0:
+        raise NetworkError(f"{edges.name} holds no edges; without vertices it needs some")
+    found = find_edge_columns(edges.name, edges.columns, columns)
+    ends = zip(*_ends(edges, found), strict=True)
+    names = dict.fromkeys(name for pair in ends for name in pair)
+    return Table(name=edges.name, columns={"id": list(names)}, place=edges.place)
+
+
+def _positions(vertices: Table, column: str) -> dict[str, int]:
+    positions: dict[str, int] = {}
+    for row, name in enumerate(_names(vertices, column, "id")):
+        if not name:
+            raise NetworkError(f"{vertices.place(row)}: the id is empty; every vertex needs one")
+        if positions.setdefault(name, row) != row:
+            raise NetworkError(
+                f"{vertices.place(row)}: the id {_shown(name)} is taken already by "
+                f"{vertices.place(positions[name])}; every vertex needs its own"
+            )
+    return positions
+
+
+def _texts(vertices: Table, found: VertexColumns) -> tuple[str, ...]:
+    texts = _cells(vertices, found.text, "text")
+    if found.title is None:
+        return tuple(texts)
+    titles = _cells(vertices, found.title, "title")
+    return tuple(_join(title, text) for title, text in zip(titles, texts, strict=True))
+
+
+def _cells(vertices: Table, column: str | None, what: str) -> list[str]:
+    if column is None:
+        return [""] * vertices.num_rows
+    return [
+        str(value) if isinstance(value, str) else _name(vertices, row, what, value)
+        for row, value in enumerate(vertices.columns[column])
+    ]
+
+
+def _join(title: str, text: str) -> str:
+    """Return the title as the first sentence of the text.
+
+    >>> _join("Graph", "Vertices joined by edges."), _join("Why?", "Because."), _join("Set", "")
+    ('Graph. Vertices joined by edges.', 'Why? Because.', 'Set')
+    """
+    title = title.strip()
+    if not title or not text:
+        return title or text
+    return f"{title} {text}" if title.endswith(SENTENCE_ENDS) else f"{title}. {text}"
+
+
+def _labels(vertices: Table, column: str | None) -> tuple[frozenset[str], ...] | None:
+    if column is None:
+        return None
+    cells = enumerate(vertices.columns[column])
+    labels = tuple(frozenset(_several(vertices, row, "label", value)) for row, value in cells)
+    return labels if any(labels) else None
+
+
+def _links(
+    vertices: Table,
+    column: str | None,
+    positions: Mapping[str, int],
+    columns: Columns,
+    *,
+    directed: bool,
+) -> Int[Tensor, "edges 2"]:
+    """Return every link once, also one that is mentioned at both of its undirected ends."""
+    cells = () if column is None else vertices.columns[column]
+    if columns.links is None and not (vertices.delimited or any(map(_is_list, cells))):
+        cells = ()
+    pairs: dict[tuple[int, int], tuple[int, int]] = {}
+    for source, value in enumerate(cells):
+        for name in _several(vertices, source, "link", value):
+            target = _find(positions, name, vertices.place(source), "link", vertices.name)
+            low, high = (source, target) if directed else sorted((source, target))
+            pairs.setdefault((low, high), (source, target))
+    return torch.tensor(list(pairs.values()), dtype=torch.int64).reshape(-1, 2)
+
+
+def _edges(
+    edges: Table, columns: Columns, positions: Mapping[str, int], vertices: str
+) -> tuple[Int[Tensor, "edges 2"], Float[Tensor, " edges"] | None]:
+    if not edges.columns:
+        return torch.zeros((0, 2), dtype=torch.int64), None
+    found = find_edge_columns(edges.name, edges.columns, columns)
+    if edges.delimited and found.by_place:
+        _check_header(edges, found, positions)
+    ends = []
+    for what, names in zip(("source", "target"), _ends(edges, found), strict=True):
+        lost = next((row for row, name in enumerate(names) if name not in positions), None)
+        if lost is not None:
+            _find(positions, names[lost], edges.place(lost), what, vertices)
+        ends.append(torch.tensor([positions[name] for name in names], dtype=torch.int64))
+    return torch.stack(ends, dim=1), _weights(edges, found.weight)
+
+
+def _check_header(edges: Table, found: EdgeColumns, positions: Mapping[str, int]) -> None:
+    for name in (found.source, found.target):
+        if name in positions or name.isdecimal():
+            raise NetworkError(
+                f"{edges.name} begins with {_shown(name)}, which looks like a vertex and not like "
+                "the name of a column; put a header line such as source,target on top, or name them"
+            )
+
+
+def _ends(edges: Table, found: EdgeColumns) -> tuple[list[str], list[str]]:
+    sources = _names(edges, found.source, "source")
+    targets = _names(edges, found.target, "target")
+    for what, names in (("source", sources), ("target", targets)):
+        if not all(names):
+            place = edges.place(names.index(""))
+            raise NetworkError(f"{place}: the edge has no {what}; every edge needs two ends")
+    return sources, targets
+
+
+def _find(positions: Mapping[str, int], name: str, place: str, what: str, vertices: str) -> int:
+    if name in positions:
+        return positions[name]
+    try:
+        if len(name) > LONGEST_HINTED:
+            return find_position({}, f"{name[:LONGEST_HINTED]}…")
+        return find_position(positions, name)
+    except UnknownVertexError as error:
+        raise NetworkError(
+            f"{place}: the {what} must be one of the ids in {vertices}, but {error}"
+        ) from None
+
+
+def _weights(edges: Table, column: str | None) -> Float[Tensor, " edges"] | None:
+    if column is None:
+        return None
+    cells = enumerate(edges.columns[column])
+    weights = [parse_weight(value, edges.place, row) for row, value in cells]
+    return torch.tensor(weights, dtype=torch.float64)
+
+
+def parse_weight(value: object, place: Callable[[int], str], row: int) -> float:
+    """Return the weight s_ij that a cell holds.
+
+    >>> parse_weight("2.5", "line {}".format, 7)
+    2.5
+
+    Raises:
+        NetworkError: It is not a positive, finite number.
+    """
+    weight = _number(value)
+    if weight > 0 and math.isfinite(weight):
+        return weight
+    found = "missing" if isinstance(value, str | None) and not value else _shown(value)
+    raise NetworkError(
+        f"{place(row)}: the weight is {found}; weights must be positive, finite numbers"
+    )
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
+        return math.nan
+    try:
+        return float(value) if isinstance(value, str | SupportsFloat) else math.nan
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def _several(table: Table, row: int, what: str, value: object) -> list[str]:
+    """Return the names in a cell that may hold none, one, or several."""
+    if table.delimited and isinstance(value, str):
+        value = value.split(SEPARATOR)
+    cells = list(value) if isinstance(value, Iterable) and _is_list(value) else [value]
+    names = [name for name in (_name(table, row, what, cell) for cell in cells) if name]
+    # The order of a set changes from run to run.
+    return sorted(names) if isinstance(value, Set) else names
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+
+
+def _names(table: Table, column: str, what: str) -> list[str]:
+    return [
+        value.strip() if type(value) is str else _name(table, row, what, value)
+        for row, value in enumerate(table.columns[column])
+    ]
+
+
+def _name(table: Table, row: int, what: str, value: object) -> str:
+    """Return a cell as an id, label or link; the empty string when there is nothing in it."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return str(value).strip()
+    if isinstance(value, Integral):
+        return str(value)
+    if not isinstance(value, Real | Decimal):
+        kind = type(value).__name__
+        raise NetworkError(
+            f"{table.place(row)}: the {what} is a {kind}, {_shown(value)}; give it as a string"
+        )
+    number = value if isinstance(value, Decimal) else float(value)
+    if math.isnan(number):
+        return ""
+    if math.isinf(number) or (isinstance(number, float) and abs(number) > LARGEST_EXACT):
+        raise NetworkError(
+            f"{table.place(row)}: the {what} {_shown(value)} is too large for an exact "
+            "floating point number and may have lost digits; give it as a string"
+        )
+    return str(int(number) if number == int(number) else value)
+
+
+def _shown(value: object) -> str:
+    return " ".join(_shorten.repr(value).split())
