@@ -19,6 +19,7 @@ import scipy.sparse as sp
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from dmte.randomness import truncated_gaussian
 from dmte.sparse import SparseMatrix
@@ -79,6 +80,7 @@ class _Diffusion(torch.autograd.Function):
         return _horner(transition, features, hops)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         return _horner(ctx.transition.transpose(), gradient.contiguous(), ctx.hops), None, None
 
@@ -118,6 +120,7 @@ class _Convolution(torch.autograd.Function):
         return embedding
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
         filters, *saved = ctx.saved_tensors
         powers, activations = saved[: len(ctx.hops)], saved[len(ctx.hops) :]

@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from dmte.model import Halves
-from dmte.sparse import SparseMatrix
+from dmte.scores import score_pairs
 
 PARTS = ("text_text", "structure_structure", "structure_text", "text_structure")
 
@@ -57,25 +57,20 @@ def score_edges(
     negatives: Int[Tensor, "batch negatives"],
 ) -> Scores:
     """Return the scores of all four parts, or of ``text_text`` alone without a structure half."""
-    num_vertices = len(halves.text)
-    predicted = SparseMatrix.selecting(source, num_vertices)
-    given = SparseMatrix.selecting(target, num_vertices)
-    noise = SparseMatrix.selecting(negatives.flatten(), num_vertices)
-    given_text = given @ halves.text
-    pairs = [(predicted @ halves.text, noise @ halves.text, given_text)]
-    if halves.structure is not None and halves.diffused_structure is not None:
-        given_map = given @ halves.diffused_structure
-        structure = predicted @ halves.structure, noise @ halves.structure
-        pairs += [(*structure, given_map), (*structure, given_text), (*pairs[0][:2], given_map)]
-    return Scores(
-        torch.stack([(left * right).sum(dim=1) for left, _, right in pairs]),
-        torch.stack(
-            [
-                (left.view(*negatives.shape, -1) * right.unsqueeze(1)).sum(dim=2)
-                for _, left, right in pairs
-            ]
-        ),
-    )
+    predicted = torch.cat([source.unsqueeze(1), negatives], dim=1)
+    if halves.structure is None or halves.diffused_structure is None:
+        scores = score_pairs((halves.text,), (halves.text,), predicted, target)
+    else:
+        scores = score_pairs(
+            (halves.text, halves.structure),
+            (halves.text, halves.diffused_structure),
+            predicted,
+            target,
+        )
+        # (predicted, given) as text-text, structure-structure, structure-text, text-structure.
+        scores = scores[:, :, [0, 1, 1, 0], [0, 1, 0, 1]].unsqueeze(3)
+    by_part = scores.flatten(2).permute(2, 0, 1)
+    return Scores(by_part[:, :, 0], by_part[:, :, 1:])
 
 
 def part_losses(scores: Scores, edge_weights: Float[Tensor, " batch"]) -> Float[Tensor, " parts"]:

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding_bag
 
 
@@ -26,8 +27,7 @@ class CompressedRows:
 
     offsets: Int[Tensor, " rows_and_one"]
     columns: Int[Tensor, " entries"]
-    values: Float[Tensor, " entries"] | None
-    """None: all ones."""
+    values: Float[Tensor, " entries"]
 
     def times(self, dense: Float[Tensor, "columns dim"]) -> Float[Tensor, "rows dim"]:
         """Return the product with ``dense``; nothing is recorded for a backward pass."""
@@ -64,25 +64,6 @@ class SparseMatrix:
         """Return ``matrix`` and its transpose with values of ``dtype``."""
         return cls(_compress(matrix, dtype), _compress(matrix.T.tocsr(), dtype))
 
-    @classmethod
-    def selecting(cls, chosen: Int[Tensor, " chosen"], num_columns: int) -> "SparseMatrix":
-        """Return the matrix that picks rows: ``selecting(chosen, n) @ X`` is ``X[chosen]``.
-
-        The gradient of plain indexing adds rows one by one on a single thread; this one is a
-        product with the transpose like any other.
-
-        >>> picks = SparseMatrix.selecting(torch.tensor([1, 1, 0]), num_columns=2)
-        >>> (picks @ torch.tensor([[1.0], [10.0]])).tolist()
-        [[10.0], [10.0], [1.0]]
-        """
-        counts = torch.bincount(chosen, minlength=num_columns)
-        places = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        rows = torch.arange(len(chosen) + 1, dtype=torch.int32)
-        return cls(
-            CompressedRows(rows, chosen.int(), None),
-            CompressedRows(places.int(), chosen.argsort(stable=True).int(), None),
-        )
-
     @property
     def num_entries(self) -> int:
         """How many entries are stored."""
@@ -106,6 +87,7 @@ class _Product(torch.autograd.Function):
         return matrix.rows.times(dense)
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         return ctx.matrix.columns.times(gradient.contiguous()), None
 

@@ -1,0 +1,113 @@
+"""Dot products of many pairs of rows, the only place where the columns of the tables meet.
+
+With tables A_1, A_2, ... and B_1, B_2, ... over the same vertices, and several vertices ``left``
+predicted from each vertex ``right``:
+
+    score[m, l, a, b] = A_a[left[m, l]] · B_b[right[m]]
+
+Backwards, a table's gradient is a sum of rows of the other tables, weighted by the gradients of the
+scores: a sparse product like any other, in which nothing of the size of the batch is written.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import embedding
+
+from dmte.sparse import CompressedRows
+
+CHUNK = 4096
+"""Pairs whose rows are gathered at a time, few enough to stay in the cache."""
+
+Tables = tuple[Float[Tensor, "vertices dim"], ...]
+
+
+def score_pairs(
+    left_tables: Tables,
+    right_tables: Tables,
+    left: Int[Tensor, "batch predicted"],
+    right: Int[Tensor, " batch"],
+) -> Float[Tensor, "batch predicted lefts rights"]:
+    """Return the dot product of every left row with every right row of each pair."""
+    scores: Tensor = _PairScores.apply(  # type: ignore[no-untyped-call]
+        left, right, len(left_tables), *left_tables, *right_tables
+    )
+    return scores
+
+
+class _PairScores(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor, num_lefts: int, *tables: Tensor) -> Tensor:
+        lefts, rights = _Stack.of(tables[:num_lefts]), _Stack.of(tables[num_lefts:])
+        ctx.save_for_backward(left, right)
+        ctx.stacks = lefts, rights
+        chunks = zip(lefts.rows(left).split(CHUNK), rights.rows(right).split(CHUNK), strict=True)
+        scores = [
+            embedding(some_left, lefts.table) @ embedding(some_right, rights.table).transpose(1, 2)
+            for some_left, some_right in chunks
+        ]
+        return torch.cat(scores).view(*left.shape, lefts.height, rights.height)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        left, right = ctx.saved_tensors
+        lefts, rights = ctx.stacks
+        num_predicted = left.shape[1]
+        # One line per pair of vertices: what its left row gets from its right rows ...
+        by_left = _Lines.of(left.flatten(), lefts.num_vertices)
+        columns = rights.rows(right).repeat_interleave(num_predicted, dim=0)
+        to_lefts = by_left.sums(columns, gradient.flatten(0, 1).movedim(1, 0), rights.table)
+        # ... and one per right vertex: what it gets from all the left rows it is paired with.
+        by_right = _Lines.of(right, rights.num_vertices)
+        weights = gradient.flatten(1, 2).movedim(2, 0)
+        to_rights = by_right.sums(lefts.rows(left), weights, lefts.table)
+        return None, None, None, *to_lefts, *to_rights
+
+
+class _Stack(NamedTuple):
+    """Tables one below the other, so that one index reaches any row of any of them."""
+
+    table: Tensor
+    num_vertices: int
+
+    @classmethod
+    def of(cls, tables: tuple[Tensor, ...]) -> "_Stack":
+        return cls(torch.cat(tables) if len(tables) > 1 else tables[0], len(tables[0]))
+
+    @property
+    def height(self) -> int:
+        return len(self.table) // self.num_vertices
+
+    def rows(self, vertices: Tensor) -> Tensor:
+        """Return, per line of ``vertices``, the rows of these vertices in every table."""
+        steps = torch.arange(0, len(self.table), self.num_vertices, dtype=torch.int32)
+        return (vertices.int().unsqueeze(-1) + steps).flatten(1)
+
+
+class _Lines(NamedTuple):
+    """Which lines belong to each vertex: those order[offsets[v]:offsets[v + 1]]."""
+
+    order: Tensor
+    offsets: Tensor
+
+    @classmethod
+    def of(cls, vertices: Tensor, num_vertices: int) -> "_Lines":
+        lines = np.arange(len(vertices))
+        places = (vertices.numpy(), lines)
+        grouped = sp.coo_array((lines, places), shape=(num_vertices, len(lines))).tocsr()
+        return cls(torch.from_numpy(grouped.indices).long(), torch.from_numpy(grouped.indptr))
+
+    def sums(self, columns: Tensor, weights: Tensor, table: Tensor) -> list[Tensor]:
+        """Return, for each of several sets of weights, the weighted rows summed per vertex."""
+        ordered = columns[self.order].flatten()
+        offsets = (self.offsets * columns.shape[1]).int()
+        return [
+            CompressedRows(offsets, ordered, weight[self.order].flatten()).times(table)
+            for weight in weights
+        ]
