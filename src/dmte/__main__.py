@@ -1,0 +1,5 @@
+"""``python -m dmte`` is ``dmte``."""
+
+from dmte.cli import main
+
+main()

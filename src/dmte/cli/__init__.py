@@ -1,0 +1,67 @@
+"""The command line: verbs on a network or a model.
+
+Results go to stdout, progress and warnings to stderr. A mistake of the user's is one line and exit
+code 2; a failure of the system is one line and exit code 1.
+"""
+
+import sys
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from dmte.cli.demo import demo
+from dmte.cli.info import info
+from dmte.cli.similar import similar
+from dmte.cli.train import train
+from dmte.errors import DmteError
+
+app = typer.Typer(
+    name="dmte",
+    help="Turn a network of linked texts into one vector per vertex, and ask it things.",
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (demo, info, train, similar):
+    app.command()(verb)
+
+
+def _show_version(asked: bool) -> bool:
+    if asked:
+        print(f"dmte {version('dmte')}")
+        raise typer.Exit
+    return asked
+
+
+@app.callback()
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+    ] = False,
+) -> None: ...
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; exits the process."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        code = app(given or ["--help"], standalone_mode=False)
+    except TyperException as problem:
+        _stop(problem.format_message(), code=2)
+    except DmteError as problem:
+        _stop(str(problem), code=2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except (OSError, MemoryError) as problem:
+        _stop(str(problem) or "out of memory", code=1)
+    except (KeyboardInterrupt, typer.Abort):
+        _stop("interrupted", code=130)
+    sys.exit(code or 0)
+
+
+def _stop(message: str, code: int) -> None:
+    print(f"dmte: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(code)

@@ -1,0 +1,87 @@
+"""``dmte demo``: the whole product in one command, on the network that comes with it."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dmte.baselines import AdamicAdar, TfIdf
+from dmte.cli.neighbors import describe, table
+from dmte.cli.networks import JsonOption
+from dmte.cli.train import progress
+from dmte.config import Settings
+from dmte.embedding import Method, PairScorer
+from dmte.evaluation import LinkTask, strict_task
+from dmte.network import TextualNetwork
+from dmte.network.files import read_network
+from dmte.plots import draw_map
+from dmte.trained import TrainedModel
+from dmte.training import TrainingRun
+
+HIDDEN_FRACTION = 0.2
+QUERIES = ("b-tree", "gradient-descent", "random-walk")
+REFERENCES: dict[str, tuple[str, Method]] = {
+    "tfidf": ("word overlap alone (TF-IDF)", TfIdf()),
+    "adamic-adar": ("links alone (Adamic-Adar)", AdamicAdar()),
+}
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Where the model and the map go.")] = Path("demo"),
+    seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Train on the bundled network: predict hidden links, find neighbors, draw a map."""
+    network = read_network("concepts")
+    task = strict_task(network, 1 - HIDDEN_FRACTION, seed)
+    scores = {"dmte-paper": task.auc(_train(task.train, seed, quiet=quiet).embedding)}
+    scores |= {name: _score(task, method, seed) for name, (_, method) in REFERENCES.items()}
+    trained = _train(network, seed, quiet=quiet)
+    model, picture = out / "model", out / "map.png"
+    out.mkdir(parents=True, exist_ok=True)
+    trained.save(model)
+    draw_map(network, trained.embedding, picture, seed)
+    neighbors = {
+        query: describe(network, query, trained.embedding.most_similar(query, 5))
+        for query in QUERIES
+    }
+    if as_json:
+        result = {"auc": scores, "hidden_edges": len(task.edges), "neighbors": neighbors}
+        json.dump(result | {"model": str(model), "map": str(picture)}, sys.stdout, indent=2)
+        print()
+        return
+    _print_scores(network, task, scores, seed)
+    for query, rows in neighbors.items():
+        print(table(f"Query: {network.texts[network.position(query)]}", rows), end="\n\n")
+    print(f"map    {picture}\nmodel  {model}\n")
+    print(f'next   dmte similar {model} --text "how do databases find rows quickly"')
+
+
+def _train(network: TextualNetwork, seed: int, *, quiet: bool) -> TrainedModel:
+    run = TrainingRun(network, Settings(), seed)
+    with progress(run.settings.epochs, quiet=quiet) as show:
+        for report in run.epochs():
+            show(report)
+    return run.result()
+
+
+def _score(task: LinkTask, method: Method, seed: int) -> float:
+    scorer: PairScorer = method.fit(task.train, seed)
+    return task.auc(scorer)
+
+
+def _print_scores(
+    network: TextualNetwork, task: LinkTask, scores: dict[str, Any], seed: int
+) -> None:
+    hidden = len(task.edges)
+    print(f"concepts  {network.num_vertices} entries, {len(network.edges):,} links, seed {seed}")
+    print(
+        f"{hidden} links hidden, learned from the rest; AUC of hidden links over unlinked pairs\n"
+    )
+    titles = {"dmte-paper": "DMTE, text and links"} | {k: v[0] for k, v in REFERENCES.items()}
+    for name, score in scores.items():
+        print(f"  {titles[name]:<30}{100 * score:5.1f}")
+    print()

@@ -1,0 +1,153 @@
+"""``dmte train``: a network in, a model folder out."""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from dmte.checkpoint import load_checkpoint, save_checkpoint
+from dmte.cli.networks import (
+    DirectedOption,
+    EdgesOption,
+    JsonOption,
+    NetworkArgument,
+    VerticesOption,
+    open_network,
+)
+from dmte.cli.settings import settings_from, with_settings
+from dmte.config import Settings
+from dmte.errors import ConfigError, TrainingError
+from dmte.network import TextualNetwork
+from dmte.storage import is_stored
+from dmte.training import EpochReport, TrainingRun
+
+
+@with_settings
+def train(
+    network: NetworkArgument = None,
+    out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
+    vertices: VerticesOption = None,
+    edges: EdgesOption = None,
+    directed: DirectedOption = False,
+    variant: Annotated[
+        str, typer.Option(help="A version of the paper, which the settings below change.")
+    ] = "word-average",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
+    checkpoint_every: Annotated[
+        int, typer.Option(help="Epochs between two checkpoints; 0 for none.")
+    ] = 50,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")
+    ] = False,
+    threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    as_json: JsonOption = False,
+    **settings: Any,
+) -> None:
+    """Learn one vector per vertex of NETWORK and store the model in a folder."""
+    if out is None:
+        raise ConfigError("say where the model goes with --out FOLDER")
+    if threads is not None:
+        torch.set_num_threads(_positive("threads", threads))
+    chosen = settings_from(variant, settings)
+    source = open_network(network, vertices, edges, directed=directed)
+    checkpoint = checkpoint_folder(out)
+    run = _open_run(source, chosen, seed, checkpoint, resume=resume)
+    started = time.perf_counter()
+    with progress(chosen.epochs, quiet=quiet) as show:
+        for report in _guarded(run, checkpoint):
+            show(report)
+            if checkpoint_every > 0 and report.epoch % checkpoint_every == 0 and not run.is_done:
+                save_checkpoint(run, checkpoint)
+    run.result().save(out)
+    if is_stored(checkpoint):
+        shutil.rmtree(checkpoint)
+    _print_summary(run, out, time.perf_counter() - started, as_json=as_json)
+
+
+def checkpoint_folder(out: Path) -> Path:
+    """Return where the checkpoints of a model folder are kept until it is finished."""
+    return out.with_name(f"{out.name}.checkpoint")
+
+
+@contextmanager
+def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], None]]:
+    """Show a bar on stderr with loss, speed and time left; yield what feeds it."""
+    columns = (
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
+        task = bar.add_task("", total=epochs)
+
+        def show(report: EpochReport) -> None:
+            words = f"loss {report.loss:.4f}  {report.num_edges / report.seconds:,.0f} edges/s"
+            if report.validation_auc is not None:
+                words += f"  AUC {100 * report.validation_auc:.1f}"
+            bar.update(task, completed=report.epoch, description=words)
+
+        yield show
+
+
+def _open_run(
+    network: TextualNetwork, settings: Settings, seed: int, checkpoint: Path, *, resume: bool
+) -> TrainingRun:
+    if resume:
+        return load_checkpoint(checkpoint, network, settings, seed)
+    if is_stored(checkpoint):
+        raise ConfigError(
+            f"{checkpoint} holds the checkpoint of an interrupted run; "
+            "go on with --resume, or delete the folder to start anew"
+        )
+    return TrainingRun(network, settings, seed)
+
+
+def _guarded(run: TrainingRun, checkpoint: Path) -> Iterator[EpochReport]:
+    """Yield the run's reports; when it fails, say what is left of it."""
+    try:
+        yield from run.epochs()
+    except TrainingError as problem:
+        kept = f"the last good checkpoint is in {checkpoint}" if is_stored(checkpoint) else ""
+        raise TrainingError(f"{problem}{'; ' if kept else ''}{kept}") from problem
+
+
+def _positive(name: str, number: int) -> int:
+    if number < 1:
+        raise ConfigError(f"{name} must be at least 1, not {number}")
+    return number
+
+
+def _print_summary(run: TrainingRun, out: Path, seconds: float, *, as_json: bool) -> None:
+    best = run.best
+    if as_json:
+        summary = {
+            "model": str(out),
+            "vertices": run.network.num_vertices,
+            "edges": len(run.network.edges),
+            "seed": run.seed,
+            "epochs": run.epoch,
+            "train_seconds": round(seconds, 3),
+            "validation_auc": best.auc if best.epoch else None,
+            "settings": run.settings.to_dict(),
+        }
+        json.dump(summary, sys.stdout, indent=2)
+        print()
+        return
+    print(f"{run.network!r}")
+    print(f"{run.epoch} epochs in {seconds:.1f} s, seed {run.seed}")
+    if best.epoch:
+        print(f"AUC {100 * best.auc:.1f} on held-back edges, best after epoch {best.epoch}")
+    print(f"model in {out}")

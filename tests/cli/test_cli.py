@@ -1,0 +1,191 @@
+"""The command line, run as its users run it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dmte.cli import main
+from dmte.embedding import Embedding
+from dmte.network import read_network
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cli")
+
+
+@pytest.fixture(scope="module")
+def dmte(folder: Path) -> Run:
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "dmte", *arguments],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            env=os.environ | {"COLUMNS": "90"} | environment,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def model(dmte: Run, folder: Path) -> Path:
+    done = dmte("train", "concepts", "--out", "model", "--epochs", "60", "--dim", "64")
+    assert done.returncode == 0, done.stderr
+    return folder / "model"
+
+
+def refused(code: int | str | None, out: str, error: str) -> str:
+    """Return the one line with which a mistake is refused."""
+    assert code == 2, error
+    assert out == ""
+    assert error.startswith("dmte: ")
+    assert error.count("\n") == 1, error
+    return error
+
+
+def test_the_demo_scores_finds_and_draws(dmte: Run, folder: Path) -> None:
+    done = dmte("demo", "--json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    result = json.loads(done.stdout)
+    auc = result["auc"]
+    assert auc["dmte-paper"] > auc["tfidf"] > 0.6
+    assert auc["dmte-paper"] > auc["adamic-adar"] > 0.6
+    assert len(result["neighbors"]) == 3
+    assert all(len(rows) == 5 for rows in result["neighbors"].values())
+    picture = (folder / result["map"]).read_bytes()
+    assert picture.startswith(b"\x89PNG")
+    assert len(Embedding.load(folder / result["model"])) == 432
+
+
+def test_help_names_every_verb_and_every_setting(dmte: Run) -> None:
+    verbs = dmte("--help").stdout
+    assert all(verb in verbs for verb in ("demo", "info", "train", "similar"))
+    options = dmte("train", "--help", COLUMNS="200").stdout
+    for option in ("--hop-weights", "--epochs", "--resume", "--no-text-diffusion", "--variant"):
+        assert option in options
+
+
+def test_a_trained_model_says_what_it_is(dmte: Run, model: Path) -> None:
+    facts = json.loads(dmte("info", str(model), "--json").stdout)
+    assert facts["vertices"] == 432
+    assert facts["dim"] == 64
+    assert facts["seed"] == 0
+    assert facts["fingerprint"] == read_network("concepts").fingerprint()
+
+
+def test_training_says_what_it_did_in_json(dmte: Run) -> None:
+    done = dmte(
+        *("train", "concepts", "--out", "stopped", "--dim", "16", "--json", "--quiet"),
+        *("--hop-weights", "1,0.5", "--validation-fraction", "0.1", "--epochs", "10"),
+    )
+    assert done.stderr == ""
+    summary = json.loads(done.stdout)
+    assert summary["settings"]["hop_weights"] == [1.0, 0.5]
+    assert summary["epochs"] == 10
+    assert 0.4 < summary["validation_auc"] <= 1
+
+
+def test_progress_goes_to_stderr_and_the_result_to_stdout(dmte: Run) -> None:
+    done = dmte("train", "concepts", "--out", "seen", "--dim", "16", "--epochs", "3")
+    assert done.stdout.splitlines()[-1] == "model in seen"
+    assert "432 vertices" in done.stdout
+
+
+def test_similar_vertices_are_those_of_the_library(dmte: Run, model: Path) -> None:
+    found = json.loads(
+        dmte("similar", str(model), "--vertex", "b-tree", "-k", "4", "--json").stdout
+    )
+    expected = Embedding.load(model).most_similar("b-tree", k=4)
+    assert [row["id"] for row in found["neighbors"]] == [neighbor.id for neighbor in expected]
+    network = read_network("concepts")
+    links = {
+        network.ids[other]
+        for edge in network.edges.tolist()
+        for other in edge
+        if network.position("b-tree") in edge
+    }
+    assert all(row["linked"] == (row["id"] in links) for row in found["neighbors"])
+
+
+def test_similar_reads_any_text(dmte: Run, model: Path) -> None:
+    done = dmte("similar", str(model), "--text", "neural network layers trained by gradients")
+    assert done.returncode == 0
+    assert done.stdout.startswith("Query: neural network layers")
+    assert max(len(line) for line in done.stdout.splitlines()) <= 90
+    assert any(word in done.stdout for word in ("backpropagation", "neural-network", "batch"))
+
+
+def test_info_counts_what_is_in_a_network(dmte: Run, folder: Path) -> None:
+    (folder / "v.csv").write_text("id,text\na,red fox\nb,\nc,red hen\nd,alone\n")
+    (folder / "e.csv").write_text("source,target\na,b\nb,a\nc,c\nb,c\n")
+    facts = json.loads(dmte("info", "--vertices", "v.csv", "--edges", "e.csv", "--json").stdout)
+    assert facts["vertices"] == 4
+    assert facts["edges"] == 4
+    assert facts["self_loops"] == 1
+    assert facts["repeated_edges"] == 1
+    assert facts["isolated_vertices"] == 1
+    assert facts["empty_texts"] == 1
+    assert facts["words"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["trian"], "trian"),
+        (["train", "concepts"], "--out"),
+        (["train", "--out", "x"], "name a network"),
+        (["train", "nowhere", "--out", "x"], "nowhere"),
+        (["train", "concepts", "--vertices", "v.csv", "--out", "x"], "not both"),
+        (["train", "concepts", "--out", "x", "--dim", "7"], "dim must be"),
+        (["train", "concepts", "--out", "x", "--dim", "wide"], "--dim"),
+        (["train", "concepts", "--out", "x", "--hop-weights", "1;2"], "1;2"),
+        (["train", "concepts", "--out", "x", "--variant", "best"], "variant must be one of"),
+        (["train", "concepts", "--out", "x", "--threads", "0"], "threads must be at least 1"),
+        (["train", "concepts", "--out", "x", "--objective", "1,2"], "objective takes 4 numbers"),
+        (["train", "concepts", "--out", "x", "--resume"], "x.checkpoint"),
+        (["info", "missing-folder"], "missing-folder"),
+        (["similar", "missing-folder", "--vertex", "a"], "missing-folder"),
+        (["similar", "model"], "--vertex ID or --text"),
+        (["similar", "model", "--vertex", "b-tre"], "did you mean 'b-tree'"),
+        (["similar", "model", "--vertex", "b-tree", "-k", "0"], "k must be at least 1"),
+        (["similar", "model", "--text", "zzzz"], "no word of 'zzzz'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+@pytest.mark.usefixtures("model")
+def test_a_mistake_gets_one_helpful_line(
+    folder: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(folder)
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert message in refused(stopped.value.code, *capsys.readouterr())
+
+
+def test_a_mistake_ends_the_process_with_code_2(dmte: Run) -> None:
+    done = dmte("similar", "nowhere", "--vertex", "a")
+    assert "nowhere" in refused(done.returncode, done.stdout, done.stderr)
+
+
+def test_a_users_folder_is_not_written_into(dmte: Run, folder: Path) -> None:
+    precious = folder / "documents"
+    precious.mkdir()
+    (precious / "letter.txt").write_text("dear")
+    done = dmte("train", "concepts", "--out", "documents", "--epochs", "1", "--dim", "4", "--quiet")
+    assert "documents" in refused(done.returncode, done.stdout, done.stderr)
+    assert [path.name for path in precious.iterdir()] == ["letter.txt"]
