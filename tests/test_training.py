@@ -1,6 +1,5 @@
 """Training: it learns, it repeats itself to the bit, and it stops when it must."""
 
-import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -68,7 +67,7 @@ def test_another_seed_gives_other_vectors(planted: TextualNetwork) -> None:
     assert digest_of(planted, SMALL, seed=0) != digest_of(planted, SMALL, seed=1)
 
 
-def test_another_process_gives_the_same_bits(planted: TextualNetwork, tmp_path: Path) -> None:
+def test_another_process_gives_the_same_bits(tmp_path: Path) -> None:
     script = """
 import hashlib, sys, torch
 from dmte.network.synthetic import PlantedTopics
@@ -106,8 +105,7 @@ def test_a_report_adds_up_its_parts(planted: TextualNetwork) -> None:
     assert report.num_edges == len(planted.distinct_edges()[0])
 
 
-def test_one_large_step_equals_the_mean_gradient_of_small_ones(planted: TextualNetwork) -> None:
-    """The loss of an epoch is that of its edges, however they are batched."""
+def test_the_loss_of_an_epoch_is_that_of_its_edges_however_batched(planted: TextualNetwork) -> None:
     whole = next(iter(TrainingRun(planted, replace(SMALL, learning_rate=1e-12), 0).epochs()))
     split = replace(SMALL, learning_rate=1e-12, batch_size=7, num_negatives=1)
     pieces = next(iter(TrainingRun(planted, split, 0).epochs()))
@@ -150,7 +148,12 @@ def test_direction_is_felt(planted: TextualNetwork) -> None:
 def test_early_stopping_stops_and_keeps_the_best() -> None:
     network = PlantedTopics(num_vertices=100).draw(torch.Generator().manual_seed(2))
     settings = Settings(
-        dim=16, epochs=400, learning_rate=0.05, validation_fraction=0.2, validate_every=2, patience=3
+        dim=16,
+        epochs=400,
+        learning_rate=0.05,
+        validation_fraction=0.2,
+        validate_every=2,
+        patience=3,
     )
     run = TrainingRun(network, settings, seed=0)
     looks = {r.epoch: r.validation_auc for r in run.epochs() if r.validation_auc is not None}
@@ -189,9 +192,3 @@ def test_a_network_without_a_single_word_still_trains(planted: TextualNetwork) -
         embedding = Dmte.of(replace(variant, dim=16, epochs=2)).fit(silent, seed=0)
         assert not embedding.text.any()
         assert torch.isfinite(embedding.vectors).all()
-
-
-def test_settings_survive_json(planted: TextualNetwork) -> None:
-    assert planted.num_vertices
-    for settings in VARIANTS.values():
-        assert Settings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings

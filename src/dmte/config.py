@@ -31,10 +31,10 @@ class Settings:
     dim: int = 200
     """The width d of a vertex's vector, half of it text and half structure (section 5)."""
     hop_weights: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03)
-    """λ_0 to λ_{H-1}. H = 4 (section 5); the paper tunes λ per data set and prints none, the
-    authors' released code has 1, 0.3, 0.1; continued by the next step of the same ratio."""
+    """The importance λ of hop 0, 1, 2, ..., one number per hop. H = 4 (section 5); the paper tunes
+    λ per data set and prints none, the authors' released code has 1, 0.3, 0.1, continued here."""
     structure_hop_weights: tuple[float, ...] | None = None
-    """λ of the structure's diffusion map; None: the same as the text's."""
+    """The importance λ for the structure's diffusion map; None for the same as the text's."""
     text_diffusion: bool = True
     """Whether V_t is the diffusion convolution of X; without it V_t = X (version i)."""
     structure: bool = True
@@ -42,24 +42,25 @@ class Settings:
     min_count: int = 1
     """How often a word must occur to be learned; the paper keeps every word."""
     max_vocabulary: int | None = None
-    """How many words are learned at most, the commonest first; None: all."""
+    """How many words are learned at most, the commonest first; None for all."""
 
     objective: ObjectiveWeights = field(default_factory=ObjectiveWeights)
-    """α, the weights of the four parts (section 5)."""
+    """The weights α of the four parts: text-text, structure-structure, structure-text and
+    text-structure (section 5)."""
     num_negatives: int = 1
     """Negatives per edge, K (section 5)."""
     epochs: int = 200
     """Passes over the edges; the paper gives none, the authors' released code makes 200."""
     batch_size: int = 8192
-    """Edges scored per step. The paper gives none. A step propagates the whole graph whatever it
-    scores, so large batches waste less (benchmarks/README.md)."""
+    """Edges scored per step. The paper gives no number. A step propagates the whole graph whatever
+    it scores, so large batches waste less (benchmarks/README.md)."""
     learning_rate: float = 0.003
     """Adam's step size; the paper gives none."""
     hide_supervised: bool = False
     """Whether a step takes the edges it scores out of P, so that it cannot read off the answer;
     a step then scores at most a fifth of the edges."""
     validation_fraction: float = 0.0
-    """Share of the edges held back to stop early on; 0: train all epochs on all edges."""
+    """Share of the edges held back to stop early on; 0 to train all epochs on all edges."""
     validate_every: int = 5
     """Epochs between two looks at the held-back edges."""
     patience: int = 6

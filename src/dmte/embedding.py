@@ -114,9 +114,8 @@ class Embedding:
     def most_similar(self, name: str, k: int = 10) -> list[Neighbor]:
         """Return the ``k`` vertices closest to ``name`` by cosine (section 5.3), best first."""
         position = self.position(name)
-        found = nearest(self.vectors[position], self.vectors, k + 1)
-        others = [(row, score) for row, score in found if row != position]
-        return [Neighbor(self.ids[row], score) for row, score in others[:k]]
+        found = nearest(self.vectors[position], self.vectors, k, without=position)
+        return [Neighbor(self.ids[row], score) for row, score in found]
 
     def save(self, folder: Path | str) -> None:
         """Store the embedding in ``folder``; an older one there stays whole until it is replaced.
@@ -149,11 +148,15 @@ class Embedding:
 
 
 def nearest(
-    query: Float[Tensor, " dim"], table: Float[Tensor, "rows dim"], k: int
+    query: Float[Tensor, " dim"],
+    table: Float[Tensor, "rows dim"],
+    k: int,
+    without: int | None = None,
 ) -> list[tuple[int, float]]:
     """Return the ``k`` rows closest to ``query`` by cosine with their scores, best first.
 
-    Equal scores stand in the order of the rows; a zero vector is at cosine 0 from everything.
+    The row ``without`` is passed over. Equal scores stand in the order of the rows; a zero vector
+    is at cosine 0 from everything.
 
     Raises:
         ConfigError: ``k`` is below 1.
@@ -161,5 +164,5 @@ def nearest(
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}")
     scores = normalize(table) @ normalize(query, dim=0)
-    rows = torch.argsort(scores, descending=True, stable=True)[:k]
-    return [(row, float(scores[row])) for row in rows.tolist()]
+    order = torch.argsort(scores, descending=True, stable=True)[: k + 1].tolist()
+    return [(row, float(scores[row])) for row in order if row != without][:k]

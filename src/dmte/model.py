@@ -7,7 +7,8 @@
 
 The four versions of the paper are settings of this one class: another encoder, no convolution
 (V_t = X), or no structure half. With word averages every column of V_t, V_s and U_s depends only
-on the same column of the parameters; columns meet only in the scores of objective.py.
+on the same column of the parameters, but for one number per vertex, the length of its row of E_s;
+otherwise columns meet only in scores.py.
 """
 
 from collections.abc import Sequence

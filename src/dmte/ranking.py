@@ -11,8 +11,10 @@ def auc(positive: Float[Tensor, " positive"], negative: Float[Tensor, " negative
     >>> auc(torch.tensor([3.0, 1.0]), torch.tensor([2.0, 1.0]))
     0.625
     """
-    ordered = negative.sort().values
-    below = torch.searchsorted(ordered, positive.contiguous())
-    not_above = torch.searchsorted(ordered, positive.contiguous(), right=True)
+    # What is not a number wins nothing and loses to nothing.
+    ordered = negative[~negative.isnan()].sort().values
+    contenders = positive[~positive.isnan()]
+    below = torch.searchsorted(ordered, contenders)
+    not_above = torch.searchsorted(ordered, contenders, right=True)
     wins = (below + not_above).sum(dtype=torch.float64) / 2
     return float(wins / (len(positive) * len(negative)))

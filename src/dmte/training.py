@@ -41,6 +41,10 @@ class Dmte(Settings):
             **{setting.name: getattr(settings, setting.name) for setting in fields(settings)}
         )
 
+    def settings(self) -> Settings:
+        """Return the settings alone."""
+        return Settings.from_dict(self.to_dict())
+
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
         """Return one vector per vertex of ``network``."""
         return self.train(network, seed).embedding
@@ -51,7 +55,7 @@ class Dmte(Settings):
         Raises:
             TrainingError: There is too little to learn from, or the loss diverged.
         """
-        run = TrainingRun(network, self, seed)
+        run = TrainingRun(network, self.settings(), seed)
         for _ in run.epochs():
             pass
         return run.result()

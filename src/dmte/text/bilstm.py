@@ -59,8 +59,9 @@ class BiLSTM(TextEncoder[PreparedTexts]):
         if dim % 2:
             raise ConfigError(f"a Bi-LSTM needs an even width of text vectors, not {dim}")
         self.words = truncated_gaussian(vocabulary_size, dim, generator)
-        self.lstm = nn.LSTM(dim, dim // 2, bidirectional=True)
-        # torch would draw these from its global generator; the bound is its own default.
+        # Made without values, because torch would draw them from its global generator; the bound
+        # below is its own default.
+        self.lstm = nn.LSTM(dim, dim // 2, bidirectional=True, device="meta").to_empty(device="cpu")
         bound = 1 / math.sqrt(dim // 2)
         for parameter in self.lstm.parameters():
             nn.init.uniform_(parameter, -bound, bound, generator=generator)
@@ -75,7 +76,8 @@ class BiLSTM(TextEncoder[PreparedTexts]):
 
     def forward(self, prepared: PreparedTexts) -> Float[Tensor, "texts dim"]:
         """Return the mean hidden state of every text."""
-        features = self.words.new_zeros(prepared.num_texts, self.dim)
+        # The zero keeps the result tied to the parameters when there is no word at all.
+        features = self.words.new_zeros(prepared.num_texts, self.dim) + 0 * self.words.sum()
         if not prepared.blocks:
             return features
         means = torch.cat([self._mean_state(block) for block in prepared.blocks])

@@ -6,10 +6,12 @@ spaces, is split into its ideographs, one token each.
 """
 
 import re
-import unicodedata
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from unicodedata import category, normalize
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +23,7 @@ from dmte.errors import ConfigError
 
 # The CJK unified ideographs, their extensions and the compatibility ideographs.
 _IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
-_TOKEN = re.compile(rf"[{_IDEOGRAPH}]|(?:(?![{_IDEOGRAPH}_])[\w\u0300-\u036f])+")
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
 
 
 def tokenize(text: str) -> list[str]:
@@ -32,7 +34,19 @@ def tokenize(text: str) -> list[str]:
     >>> tokenize("图 graph 嵌入")
     ['图', 'graph', '嵌', '入']
     """
-    return _TOKEN.findall(unicodedata.normalize("NFKC", text).lower())
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    # Again after lowering: some capitals have a small letter only in decomposed form.
+    lowered = normalize("NFKC", normalize("NFKC", text).lower())
+    return _unicode_word().findall(lowered)
+
+
+@cache
+def _unicode_word() -> re.Pattern[str]:
+    """Return the pattern of an ideograph, or of a letter or digit with what follows it."""
+    marks = "".join(c for c in map(chr, range(0x300, sys.maxunicode)) if category(c)[0] == "M")
+    letter = rf"(?![{_IDEOGRAPH}_])\w"
+    return re.compile(rf"[{_IDEOGRAPH}]|{letter}(?:{letter}|[{marks}])*")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -63,7 +77,9 @@ class TokenizedTexts:
         lengths = self.lengths().numpy()
         shares = np.repeat(1.0 / np.maximum(lengths, 1), lengths)
         shape = (len(self), self.vocabulary_size)
-        bag = sp.csr_array((shares, self.tokens.numpy(), self.offsets.numpy()), shape=shape)
+        places = self.tokens.numpy(), self.offsets.numpy()
+        # A copy, because SciPy would sort the tokens in place.
+        bag = sp.csr_array((shares, *places), shape=shape, copy=True)
         bag.sum_duplicates()
         return bag
 

@@ -1,0 +1,126 @@
+"""Checkpoints: an interrupted run ends in the same bits as an uninterrupted one."""
+
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from dmte.checkpoint import load_checkpoint, save_checkpoint
+from dmte.config import Settings
+from dmte.embedding import Embedding
+from dmte.errors import ConfigError, StorageError, TrainingError
+from dmte.network import TextualNetwork, read_network
+from dmte.training import Dmte, TrainingRun
+
+SMALL = Settings(dim=16, epochs=9, batch_size=50)
+CHANGES: list[dict[str, object]] = [
+    {},
+    {"encoder": "bilstm"},
+    {"structure": False},
+    {"hide_supervised": True},
+    {"validation_fraction": 0.2, "validate_every": 2, "patience": 2},
+    {"num_negatives": 3},
+]
+
+
+def finish(run: TrainingRun) -> torch.Tensor:
+    for _ in run.epochs():
+        pass
+    return run.result().embedding.vectors
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=str)
+@pytest.mark.parametrize("stop", [1, 4, 8])
+def test_a_resumed_run_ends_in_the_same_bits(
+    planted: TextualNetwork, tmp_path: Path, change: dict[str, object], stop: int
+) -> None:
+    settings = replace(SMALL, **change)  # type: ignore[arg-type]
+    run = TrainingRun(planted, settings, seed=1)
+    for report in run.epochs():
+        if report.epoch == stop:
+            save_checkpoint(run, tmp_path / "checkpoint")
+            break
+    resumed = load_checkpoint(tmp_path / "checkpoint", planted, settings, seed=1)
+    assert resumed.epoch == stop
+    assert torch.equal(finish(resumed), Dmte.of(settings).fit(planted, seed=1).vectors)
+
+
+def test_more_epochs_may_be_asked_for(planted: TextualNetwork, tmp_path: Path) -> None:
+    run = TrainingRun(planted, replace(SMALL, epochs=3), seed=0)
+    finish(run)
+    save_checkpoint(run, tmp_path / "checkpoint")
+    resumed = load_checkpoint(tmp_path / "checkpoint", planted, SMALL, seed=0)
+    assert torch.equal(finish(resumed), Dmte.of(SMALL).fit(planted, seed=0).vectors)
+
+
+def test_another_run_is_refused_with_what_differs(planted: TextualNetwork, tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    save_checkpoint(TrainingRun(planted, SMALL, seed=0), folder)
+    with pytest.raises(ConfigError, match="seed was 0, is 1"):
+        load_checkpoint(folder, planted, SMALL, seed=1)
+    with pytest.raises(ConfigError, match="dim was 16, is 32"):
+        load_checkpoint(folder, planted, replace(SMALL, dim=32), seed=0)
+    with pytest.raises(ConfigError, match="network was"):
+        load_checkpoint(folder, planted.with_edges(planted.edges[1:]), SMALL, seed=0)
+
+
+def test_a_folder_that_holds_no_checkpoint_is_refused(tmp_path: Path) -> None:
+    network = read_network("concepts")
+    with pytest.raises(StorageError):
+        load_checkpoint(tmp_path / "nothing", network, SMALL, seed=0)
+    Embedding(("a",), torch.ones(1, 2), 2).save(tmp_path / "embedding")
+    with pytest.raises(StorageError, match="holds no checkpoint"):
+        load_checkpoint(tmp_path / "embedding", network, SMALL, seed=0)
+
+
+def test_a_diverging_run_leaves_the_last_good_checkpoint(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    run = TrainingRun(planted, replace(SMALL, epochs=50), seed=0)
+    reports = run.epochs()
+    while next(reports).epoch < 3:
+        pass
+    save_checkpoint(run, tmp_path / "checkpoint")
+    for parameter in run.model.parameters():
+        parameter.data.fill_(float("nan"))
+    with pytest.raises(TrainingError, match="the loss became nan in epoch 4"):
+        next(reports)
+    kept = load_checkpoint(tmp_path / "checkpoint", planted, replace(SMALL, epochs=50), seed=0)
+    assert kept.epoch == 3
+    assert all(torch.isfinite(parameter).all() for parameter in kept.model.parameters())
+
+
+def test_a_killed_training_resumes_to_the_same_model(tmp_path: Path) -> None:
+    """Through the command line: killed in mid-epoch, continued with --resume."""
+    options = [
+        "--seed",
+        "2",
+        "--epochs",
+        "300",
+        "--dim",
+        "16",
+        "--checkpoint-every",
+        "5",
+        "--quiet",
+    ]
+
+    def start(out: str, *more: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "dmte", "train", "concepts", "--out", out, *options, *more]
+        return subprocess.Popen(command, cwd=tmp_path)
+
+    assert start("whole").wait(timeout=120) == 0
+    killed = start("cut", "--epochs", "100000")
+    manifest = tmp_path / "cut.checkpoint" / "manifest.json"
+    while not manifest.exists():
+        assert killed.poll() is None
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert not (tmp_path / "cut").exists()
+    assert start("cut", "--resume").wait(timeout=120) == 0
+    vectors = [Embedding.load(tmp_path / name).vectors for name in ("whole", "cut")]
+    assert torch.equal(*vectors)
+    assert not (tmp_path / "cut.checkpoint").exists()

@@ -1,0 +1,63 @@
+"""Settings: the paper's by default, checked once, the same in JSON."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dmte.config import VARIANTS, Settings
+from dmte.errors import ConfigError
+from dmte.objective import ObjectiveWeights
+
+
+def test_the_defaults_are_the_papers() -> None:
+    """Section 5, evaluation and parameter settings."""
+    settings = Settings()
+    assert (settings.dim, settings.half, settings.hops, settings.num_negatives) == (200, 100, 4, 1)
+    assert list(settings.hop_weights) == sorted(settings.hop_weights, reverse=True)
+    assert settings.objective == ObjectiveWeights(
+        text_text=1.0, structure_structure=1.0, structure_text=0.3, text_structure=0.3
+    )
+
+
+def test_there_are_the_four_versions_of_the_paper() -> None:
+    assert set(VARIANTS) == {"no-diffusion", "text-only", "bilstm", "word-average"}
+    assert not VARIANTS["no-diffusion"].text_diffusion
+    assert not VARIANTS["text-only"].structure
+    assert VARIANTS["bilstm"].encoder == "bilstm"
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_settings_survive_json(variant: str) -> None:
+    settings = VARIANTS[variant]
+    assert Settings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"encoder": "bert"}, "encoder must be one of word-average, bilstm, not 'bert'"),
+        ({"dim": 7}, "dim must be a positive multiple of 2 .* not 7"),
+        ({"dim": 0}, "dim must be a positive multiple of 2 .* not 0"),
+        ({"encoder": "bilstm", "dim": 6}, "multiple of 4 with the bilstm encoder, not 6"),
+        ({"hop_weights": ()}, "hop_weights must be numbers"),
+        ({"hop_weights": (1.0, -0.5)}, r"hop_weights must be .*\(1.0, -0.5\)"),
+        ({"hop_weights": (float("nan"),)}, "hop_weights must be"),
+        ({"structure_hop_weights": (0.0, 0.0)}, "structure_hop_weights must be"),
+        ({"epochs": 0}, "epochs must be at least 1, not 0"),
+        ({"num_negatives": 0}, "num_negatives must be at least 1"),
+        ({"batch_size": -1}, "batch_size must be at least 1, not -1"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
+        ({"learning_rate": float("nan")}, "learning_rate must be above 0"),
+        ({"validation_fraction": 1.0}, "validation_fraction must be from 0 to below 1, not 1.0"),
+        ({"objective": ObjectiveWeights(text_text=-1.0)}, "objective must be at least 0"),
+    ],
+)
+def test_senseless_settings_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Settings(**change)
+
+
+def test_an_unknown_setting_is_refused_by_name() -> None:
+    with pytest.raises(ConfigError, match="unknown settings: depth"):
+        Settings.from_dict({"depth": 3})

@@ -1,0 +1,97 @@
+"""Embeddings: found again by id, scored by the formula, stored and loaded whole."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from dmte.embedding import Embedding, nearest
+from dmte.errors import ConfigError, StorageError, UnknownVertexError
+
+
+@pytest.fixture
+def embedding() -> Embedding:
+    vectors = torch.randn(6, 5, generator=torch.Generator().manual_seed(0))
+    return Embedding(("a", "b", "ü", "d d", "", "図"), vectors, text_dim=3)
+
+
+def test_the_halves_are_the_left_and_the_right_columns(embedding: Embedding) -> None:
+    assert torch.equal(torch.cat([embedding.text, embedding.structure], 1), embedding.vectors)
+    assert embedding.text.shape == (6, 3)
+
+
+def test_a_vertex_is_found_by_its_id(embedding: Embedding) -> None:
+    assert torch.equal(embedding["ü"], embedding.vectors[2])
+
+
+def test_scores_equal_the_slow_formula(embedding: Embedding) -> None:
+    pairs = torch.tensor([[0, 1], [2, 2], [5, 3]])
+    for (i, j), dot, cosine in zip(
+        pairs.tolist(), embedding.score(pairs), embedding.score(pairs, by="cosine"), strict=True
+    ):
+        v, w = embedding.vectors[i], embedding.vectors[j]
+        assert float(dot) == pytest.approx(float(v @ w), abs=1e-6)
+        assert float(cosine) == pytest.approx(float(v @ w / (v.norm() * w.norm())), abs=1e-6)
+
+
+def test_most_similar_equals_sorting_all_cosines(embedding: Embedding) -> None:
+    v = embedding["b"]
+    slow = sorted(
+        (-float(v @ w / (v.norm() * w.norm())), name)
+        for name, w in zip(embedding.ids, embedding.vectors, strict=True)
+        if name != "b"
+    )
+    found = embedding.most_similar("b", k=5)
+    assert [neighbor.id for neighbor in found] == [name for _, name in slow]
+    assert [neighbor.score for neighbor in found] == pytest.approx([-s for s, _ in slow], abs=1e-6)
+
+
+def test_twins_do_not_push_each_other_out() -> None:
+    embedding = Embedding(("a", "twin", "other"), torch.tensor([[1.0], [1.0], [-1.0]]), 1)
+    assert [n.id for n in embedding.most_similar("a", k=2)] == ["twin", "other"]
+    assert [n.id for n in embedding.most_similar("twin", k=1)] == ["a"]
+
+
+def test_asking_for_more_than_there_are_gives_all(embedding: Embedding) -> None:
+    assert len(embedding.most_similar("a", k=100)) == 5
+
+
+def test_a_zero_vector_is_similar_to_nothing() -> None:
+    rows = torch.tensor([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])
+    assert nearest(rows[1], rows, 3) == [(1, 1.0), (0, 0.0), (2, -1.0)]
+
+
+def test_an_unknown_vertex_is_refused_with_a_near_match(embedding: Embedding) -> None:
+    with pytest.raises(UnknownVertexError, match=r"no vertex 'd  d'; did you mean 'd d'\?"):
+        embedding.most_similar("d  d")
+
+
+def test_a_k_below_one_is_refused(embedding: Embedding) -> None:
+    with pytest.raises(ConfigError, match="k must be at least 1, not 0"):
+        nearest(embedding["a"], embedding.vectors, 0)
+    with pytest.raises(ConfigError, match="k must be at least 1, not 0"):
+        embedding.most_similar("a", k=0)
+
+
+def test_a_stored_embedding_comes_back_whole(embedding: Embedding, tmp_path: Path) -> None:
+    embedding.save(tmp_path / "stored")
+    loaded = Embedding.load(tmp_path / "stored")
+    assert loaded.ids == embedding.ids
+    assert loaded.text_dim == embedding.text_dim
+    assert torch.equal(loaded.vectors, embedding.vectors)
+
+
+def test_saving_again_replaces_the_old_one(embedding: Embedding, tmp_path: Path) -> None:
+    embedding.save(tmp_path / "stored")
+    Embedding(("x",), torch.ones(1, 2), 2).save(tmp_path / "stored")
+    assert Embedding.load(tmp_path / "stored").ids == ("x",)
+
+
+def test_loading_from_nowhere_says_so(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="nowhere"):
+        Embedding.load(tmp_path / "nowhere")
+
+
+def test_ids_and_vectors_must_match() -> None:
+    with pytest.raises(ConfigError, match="2 ids for 1 vectors"):
+        Embedding(("a", "b"), torch.ones(1, 2), 2)

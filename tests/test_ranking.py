@@ -1,0 +1,75 @@
+"""The area under the ROC curve against the slow double loop."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dmte.ranking import auc
+
+# Few different values, so that most examples have ties.
+scores = st.lists(st.sampled_from([-2.5, -1.0, 0.0, 0.5, 3.0, 1e30]), min_size=1, max_size=12)
+
+
+def slow_auc(positive: list[float], negative: list[float]) -> float:
+    wins = 0.0
+    for one in positive:
+        for other in negative:
+            wins += 1.0 if one > other else 0.5 if one == other else 0.0
+    return wins / (len(positive) * len(negative))
+
+
+@given(positive=scores, negative=scores)
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_auc_equals_the_double_loop(positive: list[float], negative: list[float]) -> None:
+    found = auc(torch.tensor(positive), torch.tensor(negative))
+    assert found == pytest.approx(slow_auc(positive, negative), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative", "expected"),
+    [
+        ([2.0, 3.0], [0.0, 1.0], 1.0),
+        ([0.0, 1.0], [2.0, 3.0], 0.0),
+        ([1.0, 1.0], [1.0, 1.0, 1.0], 0.5),
+        ([3.0, 0.0], [1.0, 2.0], 0.5),
+        ([1.0], [0.0, 1.0, 2.0, 3.0], 0.375),
+        ([float("inf")], [0.0], 1.0),
+        ([float("-inf")], [0.0], 0.0),
+    ],
+    ids=["best", "worst", "all tied", "half", "mixed", "infinite", "minus infinite"],
+)
+def test_auc_of_cases_known_by_eye(
+    positive: list[float], negative: list[float], expected: float
+) -> None:
+    assert auc(torch.tensor(positive), torch.tensor(negative)) == expected
+
+
+def test_auc_turns_over_when_the_sides_change_places() -> None:
+    generator = torch.Generator().manual_seed(0)
+    positive = torch.randint(20, (50,), generator=generator).double()
+    negative = torch.randint(20, (70,), generator=generator).double()
+    assert auc(positive, negative) == pytest.approx(1 - auc(negative, positive), abs=1e-12)
+
+
+def test_auc_of_large_sets_is_counted_exactly() -> None:
+    """In single precision 2 × 10⁹ compared pairs would already be rounded."""
+    positive, negative = torch.ones(50_000), torch.zeros(50_000)
+    negative[0] = 2.0
+    assert auc(positive, negative) == 1 - 1 / 50_000
+
+
+def test_auc_takes_scores_that_are_a_view() -> None:
+    table = torch.tensor([[3.0, 9.0], [1.0, 9.0], [2.0, 9.0]])
+    assert auc(table[:2, 0], table[2:, 0]) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("positive", "negative"),
+    [([float("nan")], [0.0]), ([0.0], [float("nan")])],
+    ids=["edge", "non-edge"],
+)
+def test_a_score_that_is_not_a_number_wins_nothing(
+    positive: list[float], negative: list[float]
+) -> None:
+    assert auc(torch.tensor(positive), torch.tensor(negative)) == slow_auc(positive, negative)

@@ -1,0 +1,68 @@
+"""The edges a step learns from: numbered anew, in both directions, hidden from P or held back."""
+
+import torch
+
+from dmte.network import TextualNetwork
+from dmte.supervision import SupervisedEdges, hold_back
+
+
+def network_of(edges: list[list[int]], *, directed: bool = False) -> TextualNetwork:
+    return TextualNetwork(
+        ids=tuple("abcdefg"),
+        texts=("",) * 7,
+        edges=torch.tensor(edges),
+        weights=torch.arange(1.0, len(edges) + 1),
+        directed=directed,
+    )
+
+
+def test_only_linked_vertices_take_part() -> None:
+    edges = SupervisedEdges.of(network_of([[1, 4], [4, 6]]))
+    assert edges.linked.tolist() == [1, 4, 6]
+    assert edges.edges.tolist() == [[0, 1], [1, 2]]
+
+
+def test_undirected_edges_count_both_ways_and_self_loops_once() -> None:
+    batch = SupervisedEdges.of(network_of([[0, 1], [2, 2]])).directed(torch.tensor([0, 1]))
+    pairs = zip(batch.source.tolist(), batch.target.tolist(), batch.weights.tolist(), strict=True)
+    assert sorted(pairs) == [(0, 1, 1.0), (1, 0, 1.0), (2, 2, 2.0)]
+
+
+def test_directed_edges_count_one_way() -> None:
+    edges = SupervisedEdges.of(network_of([[1, 0], [0, 1]], directed=True))
+    batch = edges.directed(torch.tensor([1]))
+    assert (batch.source.tolist(), batch.target.tolist()) == ([1], [0])
+
+
+def test_out_degrees_are_the_row_sums_of_s() -> None:
+    for directed in (False, True):
+        network = network_of([[0, 1], [1, 0], [1, 2], [3, 3]], directed=directed)
+        edges = SupervisedEdges.of(network)
+        sums = torch.from_numpy(network.adjacency().sum(axis=1))
+        torch.testing.assert_close(edges.out_degrees(), sums[edges.linked])
+
+
+def test_hidden_edges_leave_p_in_both_directions() -> None:
+    edges = SupervisedEdges.of(network_of([[0, 1], [1, 2]]))
+    dense = edges.transition(without=torch.tensor([0])) @ torch.eye(3)
+    assert dense.tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
+
+
+def test_nothing_is_held_back_unless_asked(planted: TextualNetwork) -> None:
+    assert hold_back(planted, 0.0, seed=0) == (planted, None)
+
+
+def test_held_back_edges_are_neither_trained_on_nor_taken_for_non_edges(
+    planted: TextualNetwork,
+) -> None:
+    train, held_back = hold_back(planted, 0.3, seed=0)
+    assert held_back is not None
+
+    def pairs(edges: torch.Tensor) -> set[tuple[int, ...]]:
+        return {tuple(sorted(edge)) for edge in edges.tolist()}
+
+    given = {pair for pair in pairs(planted.edges) if pair[0] != pair[1]}
+    assert pairs(train.edges) | pairs(held_back.edges) == given
+    assert not pairs(train.edges) & pairs(held_back.edges)
+    assert not pairs(held_back.non_edges) & given
+    assert len(held_back.edges) == len(held_back.non_edges)

@@ -1,0 +1,63 @@
+"""A trained model: stored whole, and able to read new texts."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from dmte.config import VARIANTS
+from dmte.embedding import Embedding
+from dmte.errors import ConfigError, StorageError
+from dmte.network import TextualNetwork
+from dmte.trained import TrainedModel
+from dmte.training import Dmte
+
+
+@pytest.fixture(params=list(VARIANTS))
+def trained(request: pytest.FixtureRequest, planted: TextualNetwork) -> TrainedModel:
+    settings = replace(VARIANTS[request.param], dim=16, epochs=2)
+    return Dmte.of(settings).train(planted, seed=3)
+
+
+def test_a_stored_model_comes_back_whole(trained: TrainedModel, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    loaded = TrainedModel.load(tmp_path / "model")
+    assert loaded.settings == trained.settings
+    assert loaded.seed == 3
+    assert loaded.vocabulary == trained.vocabulary
+    assert loaded.network.fingerprint() == trained.network.fingerprint()
+    assert torch.equal(loaded.embedding.vectors, trained.embedding.vectors)
+    assert torch.equal(loaded.embed_text("w1x3 w2x2"), trained.embed_text("w1x3 w2x2"))
+
+
+def test_a_model_folder_is_also_an_embedding_folder(trained: TrainedModel, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    assert torch.equal(Embedding.load(tmp_path / "model").vectors, trained.embedding.vectors)
+
+
+def test_an_embedding_folder_is_no_model(trained: TrainedModel, tmp_path: Path) -> None:
+    trained.embedding.save(tmp_path / "embedding")
+    with pytest.raises(StorageError, match=r"holds no trained model: config\.json"):
+        TrainedModel.load(tmp_path / "embedding")
+
+
+def test_a_text_is_embedded_like_an_isolated_vertex_that_has_it(trained: TrainedModel) -> None:
+    lonely = 7
+    alone = trained.embed_text(trained.network.texts[lonely])
+    torch.testing.assert_close(alone, trained.embedding.text[lonely])
+    neighbors = trained.most_similar_to_text(trained.network.texts[lonely], k=1)
+    assert neighbors[0].score == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_text_without_a_known_word_is_refused(trained: TrainedModel) -> None:
+    with pytest.raises(ConfigError, match="no word of 'zebra' occurs"):
+        trained.embed_text("zebra")
+
+
+def test_the_card_says_what_the_model_is(trained: TrainedModel, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    card = (tmp_path / "model" / "README.md").read_text()
+    assert repr(trained.embedding) in card
+    assert trained.network.fingerprint() in card
+    assert f"| encoder | {trained.settings.encoder} |" in card

@@ -1,0 +1,161 @@
+"""What text/encoder.py promises, for every encoder; and the word average against Eq. 2."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.autograd import gradcheck
+from torch.func import functional_call
+
+from dmte.text import ENCODERS, TextEncoder, Vocabulary, WordAverage
+
+TEXTS = [
+    "graph embedding with text",
+    "a graph",
+    "",
+    "text of a graph of a text and so on",
+    "embedding",
+    "and and and",
+]
+VOCABULARY = Vocabulary.of(TEXTS)
+DIM = 6
+
+
+def make(name: str, seed: int = 0) -> TextEncoder[Any]:
+    return ENCODERS[name](len(VOCABULARY), DIM, torch.Generator().manual_seed(seed))
+
+
+@pytest.fixture(params=list(ENCODERS))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def encoder(name: str) -> TextEncoder[Any]:
+    return make(name).double()
+
+
+def encode(encoder: TextEncoder[Any], texts: list[str]) -> Tensor:
+    features: Tensor = encoder(encoder.prepare(VOCABULARY.encode(texts)))
+    return features
+
+
+def test_there_is_one_row_per_text(encoder: TextEncoder[Any]) -> None:
+    assert encoder.dim == DIM
+    for count in (0, 1, len(TEXTS)):
+        features = encode(encoder, TEXTS[:count])
+        assert features.shape == (count, DIM)
+        assert features.dtype == torch.float64
+
+
+def test_texts_of_different_words_have_different_rows(encoder: TextEncoder[Any]) -> None:
+    features = encode(encoder, TEXTS)
+    assert len(features.unique(dim=0)) == len(TEXTS)
+
+
+def test_a_row_does_not_depend_on_the_texts_beside_it(encoder: TextEncoder[Any]) -> None:
+    together = encode(encoder, TEXTS)
+    alone = torch.cat([encode(encoder, [text]) for text in TEXTS])
+    torch.testing.assert_close(together, alone)
+
+
+def test_texts_in_another_order_give_the_same_rows_in_that_order(
+    encoder: TextEncoder[Any],
+) -> None:
+    order = [3, 5, 0, 2, 2, 1, 4]
+    shuffled = encode(encoder, [TEXTS[text] for text in order])
+    torch.testing.assert_close(shuffled, encode(encoder, TEXTS)[order])
+
+
+def test_a_text_without_a_known_word_has_the_zero_vector(encoder: TextEncoder[Any]) -> None:
+    features = encode(encoder, ["", "a graph", "unheard words", "?!"])
+    assert features[[0, 2, 3]].count_nonzero() == 0
+    assert features[1].count_nonzero() == DIM
+
+
+def test_texts_may_all_be_empty(encoder: TextEncoder[Any]) -> None:
+    assert torch.equal(encode(encoder, ["", ""]), torch.zeros(2, DIM, dtype=torch.float64))
+
+
+def test_a_vocabulary_may_be_empty(name: str) -> None:
+    encoder = ENCODERS[name](0, DIM, torch.Generator().manual_seed(0))
+    features: Tensor = encoder(encoder.prepare(Vocabulary.of([]).encode(["a", ""])))
+    assert torch.equal(features, torch.zeros(2, DIM))
+
+
+def test_gradients_reach_every_parameter_and_every_word(encoder: TextEncoder[Any]) -> None:
+    features = encode(encoder, TEXTS)
+    weights = torch.randn(features.shape, generator=torch.Generator().manual_seed(1)).double()
+    (features * weights).sum().backward()
+    for name, parameter in encoder.named_parameters():
+        assert parameter.grad is not None, name
+        assert bool((parameter.grad != 0).any(dim=-1).all()), name
+
+
+def test_gradients_are_those_of_finite_differences(encoder: TextEncoder[Any]) -> None:
+    prepared = encoder.prepare(VOCABULARY.encode(TEXTS))
+    names, values = zip(*encoder.named_parameters(), strict=True)
+
+    def features(*parameters: Tensor) -> Tensor:
+        found: Tensor = functional_call(
+            encoder, dict(zip(names, parameters, strict=True)), (prepared,)
+        )
+        return found
+
+    inputs = tuple(value.detach().clone().requires_grad_() for value in values)
+    assert gradcheck(features, inputs, fast_mode=True)
+
+
+def test_the_same_generator_gives_the_same_parameters(name: str) -> None:
+    first, again, other = make(name), make(name), make(name, seed=1)
+    for key, value in first.state_dict().items():
+        assert torch.equal(value, again.state_dict()[key]), key
+        assert not torch.equal(value, other.state_dict()[key]), key
+
+
+def test_making_an_encoder_leaves_the_global_generator_alone(name: str) -> None:
+    before = torch.random.get_rng_state()
+    make(name)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_the_global_generator_does_not_matter(name: str) -> None:
+    first = make(name)
+    with torch.random.fork_rng():
+        torch.manual_seed(99)
+        again = make(name)
+    for key, value in first.state_dict().items():
+        assert torch.equal(value, again.state_dict()[key]), key
+
+
+def test_preparing_leaves_the_texts_as_they_are(encoder: TextEncoder[Any]) -> None:
+    texts = VOCABULARY.encode(TEXTS)
+    tokens, offsets = texts.tokens.clone(), texts.offsets.clone()
+    encoder.prepare(texts)
+    assert torch.equal(texts.tokens, tokens)
+    assert torch.equal(texts.offsets, offsets)
+
+
+def test_what_was_prepared_can_be_used_again(encoder: TextEncoder[Any]) -> None:
+    prepared = encoder.prepare(VOCABULARY.encode(TEXTS))
+    assert torch.equal(encoder(prepared), encoder(prepared))
+
+
+def test_the_word_average_equals_the_loop_over_words() -> None:
+    """Eq. 2 is x = (1 / |t|) Σ_i w_i."""
+    encoder = make("word-average").double()
+    assert isinstance(encoder, WordAverage)
+    features = encode(encoder, TEXTS)
+    for text, row in zip(TEXTS, features, strict=True):
+        expected = torch.zeros(DIM, dtype=torch.float64)
+        for word in text.split():
+            expected += encoder.words[VOCABULARY.words.index(word)].detach() / len(text.split())
+        torch.testing.assert_close(row.detach(), expected)
+
+
+def test_the_word_average_divides_by_the_words_it_knows() -> None:
+    encoder = make("word-average").double()
+    torch.testing.assert_close(
+        encode(encoder, ["graph unheard text"]), encode(encoder, ["graph text"])
+    )
