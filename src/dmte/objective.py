@@ -59,18 +59,14 @@ def score_edges(
     """Return the scores of all four parts, or of ``text_text`` alone without a structure half."""
     predicted = torch.cat([source.unsqueeze(1), negatives], dim=1)
     if halves.structure is None or halves.diffused_structure is None:
-        scores = score_pairs((halves.text,), (halves.text,), predicted, target)
+        by_part = score_pairs((halves.text,), (halves.text,), predicted, target).flatten(2)
     else:
-        scores = score_pairs(
-            (halves.text, halves.structure),
-            (halves.text, halves.diffused_structure),
-            predicted,
-            target,
-        )
-        # (predicted, given) as text-text, structure-structure, structure-text, text-structure.
-        scores = scores[:, :, [0, 1, 1, 0], [0, 1, 0, 1]].unsqueeze(3)
-    by_part = scores.flatten(2).permute(2, 0, 1)
-    return Scores(by_part[:, :, 0], by_part[:, :, 1:])
+        lefts, rights = (halves.text, halves.structure), (halves.text, halves.diffused_structure)
+        scores = score_pairs(lefts, rights, predicted, target)
+        text_text, text_structure, structure_text, both_structure = scores.flatten(2).unbind(2)
+        by_part = torch.stack([text_text, both_structure, structure_text, text_structure], dim=2)
+    ordered = by_part.permute(2, 0, 1)
+    return Scores(ordered[:, :, 0], ordered[:, :, 1:])
 
 
 def part_losses(scores: Scores, edge_weights: Float[Tensor, " batch"]) -> Float[Tensor, " parts"]:

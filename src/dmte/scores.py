@@ -105,9 +105,11 @@ class _Lines(NamedTuple):
 
     def sums(self, columns: Tensor, weights: Tensor, table: Tensor) -> list[Tensor]:
         """Return, for each of several sets of weights, the weighted rows summed per vertex."""
-        ordered = columns[self.order].flatten()
+        ordered = columns.index_select(0, self.order).flatten()
         offsets = (self.offsets * columns.shape[1]).int()
         return [
-            CompressedRows(offsets, ordered, weight[self.order].flatten()).times(table)
-            for weight in weights
+            CompressedRows(offsets, ordered, weight.index_select(0, self.order).flatten()).times(
+                table
+            )
+            for weight in weights.contiguous()
         ]
