@@ -9,6 +9,11 @@ import torch
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 
+# The networks of the tests are so small that threads gain nothing, and two threads that wait for
+# each other lose a lot on a busy machine. This holds for the processes that tests start as well.
+torch.set_num_threads(1)
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 

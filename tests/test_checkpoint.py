@@ -87,7 +87,7 @@ def test_a_diverging_run_leaves_the_last_good_checkpoint(
     save_checkpoint(run, tmp_path / "checkpoint")
     for parameter in run.model.parameters():
         parameter.data.fill_(float("nan"))
-    with pytest.raises(TrainingError, match="the loss became nan in epoch 4"):
+    with pytest.raises(TrainingError, match="the loss was no longer a finite number in epoch 4"):
         next(reports)
     kept = load_checkpoint(tmp_path / "checkpoint", planted, replace(SMALL, epochs=50), seed=0)
     assert kept.epoch == 3

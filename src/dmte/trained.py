@@ -30,7 +30,7 @@ from dmte.storage import (
     unpack_tensors,
     write_parts,
 )
-from dmte.text import ENCODERS, Vocabulary
+from dmte.text import ENCODERS, TokenizedTexts, Vocabulary
 
 
 def build_model(
@@ -54,14 +54,16 @@ def build_model(
 def embed_network(
     model: DiffusionMaps,
     network: TextualNetwork,
-    vocabulary: Vocabulary,
+    tokens: TokenizedTexts,
     linked: Int[Tensor, " linked"],
 ) -> Embedding:
-    """Return v_i = v_i^t ⊕ v_i^s of every vertex; ``linked`` are those with a row in E_s."""
+    """Return v_i = v_i^t ⊕ v_i^s of every vertex; ``linked`` are those with a row in E_s.
+
+    ``tokens`` are the texts of ``network`` in the model's vocabulary.
+    """
     with torch.no_grad():
         transition = transition_matrix(network.adjacency())
-        texts = model.encoder.prepare(vocabulary.encode(network.texts))
-        text = model.text_embedding(texts, transition)
+        text = model.text_embedding(model.encoder.prepare(tokens), transition)
         if model.structure is None:
             return Embedding(network.ids, text, text.shape[1])
         rows = model.structure()

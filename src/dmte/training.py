@@ -5,9 +5,9 @@ a large batch. The loop is a generator of reports: the caller prints, saves and 
 negatives are a pure function of the seed and the epoch, so a resumed run ends in the same bits.
 """
 
-import math
 import time
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, fields
 
 import torch
@@ -104,8 +104,8 @@ class TrainingRun:
         self.optimizer = torch.optim.Adam(
             self.model.parameters(), lr=settings.learning_rate, fused=True
         )
-        tokens = self.vocabulary.encode(network.texts).select(self._edges.linked)
-        self._texts = self.model.encoder.prepare(tokens)
+        self._tokens = self.vocabulary.encode(network.texts)
+        self._texts = self.model.encoder.prepare(self._tokens.select(self._edges.linked))
         self._transition = self._edges.transition()
         self._sampler = NegativeSampler(self._edges.out_degrees())
 
@@ -136,11 +136,12 @@ class TrainingRun:
         """Train, one epoch per report, until ``is_done``.
 
         Raises:
-            TrainingError: The loss is no longer a finite number.
+            TrainingError: The loss or a parameter is no longer a finite number.
         """
         while not self.is_done:
             started = time.perf_counter()
             parts = self._train_epoch()
+            self._check_finite("a parameter", *self.model.parameters())
             self.epoch += 1
             validation_auc = self._validate()
             yield EpochReport(
@@ -154,11 +155,12 @@ class TrainingRun:
 
     def result(self) -> TrainedModel:
         """Return the model as it stands, or as it was at its best on the held-back edges."""
+        model = deepcopy(self.model)
         if self.best.parameters is not None:
-            self.model.load_state_dict(self.best.parameters)
-        embedding = embed_network(self.model, self.network, self.vocabulary, self._edges.linked)
+            model.load_state_dict(self.best.parameters)
+        embedding = embed_network(model, self.network, self._tokens, self._edges.linked)
         return TrainedModel(
-            self.settings, self.seed, self.network, self.vocabulary, self.model, embedding
+            self.settings, self.seed, self.network, self.vocabulary, model, embedding
         )
 
     def _train_epoch(self) -> Float[Tensor, " parts"]:
@@ -188,21 +190,24 @@ class TrainingRun:
             score_edges(halves, edges.source, edges.target, negatives), edges.weights
         )
         loss = weighted_sum(parts, settings.objective)
-        if not math.isfinite(loss.item()):
-            raise TrainingError(
-                f"the loss became {loss.item()} in epoch {self.epoch + 1}; a learning_rate below "
-                f"{settings.learning_rate:g} may help"
-            )
+        self._check_finite("the loss", loss)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
         return parts.detach(), float(edges.weights.sum())
 
+    def _check_finite(self, what: str, *values: Tensor) -> None:
+        if not all(bool(torch.isfinite(value.detach()).all()) for value in values):
+            raise TrainingError(
+                f"{what} was no longer a finite number in epoch {self.epoch + 1}; "
+                f"a learning_rate below {self.settings.learning_rate:g} may help"
+            )
+
     def _validate(self) -> float | None:
         """Return the AUC on the held-back edges when it is time to look, and keep the best."""
         if self._held_back is None or self.epoch % self.settings.validate_every:
             return None
-        embedding = embed_network(self.model, self._train, self.vocabulary, self._edges.linked)
+        embedding = embed_network(self.model, self._train, self._tokens, self._edges.linked)
         held_back = self._held_back
         found = auc(embedding.score(held_back.edges), embedding.score(held_back.non_edges))
         self.best.looks_since += 1
