@@ -29,6 +29,7 @@ from dmte.storage import (
     pack_json,
     pack_tensors,
     read_parts,
+    refuse_unwritable,
     unpack_json,
     unpack_tensors,
     write_parts,
@@ -789,3 +790,14 @@ def test_a_value_without_a_form_in_json_is_refused(value: object) -> None:
 def test_bytes_that_are_not_json_are_refused_by_name(data: bytes) -> None:
     with pytest.raises(StorageError, match=r"^config\.json is not JSON"):
         unpack_json(data, "config.json")
+
+
+def test_a_place_that_cannot_be_written_is_found_out_without_touching_it(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    refuse_unwritable(tmp_path / "new" / "deep")
+    assert not (tmp_path / "new").exists()
+    for place in (tmp_path, tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(StorageError, match="choose a"):
+            refuse_unwritable(place)
+    write_parts(tmp_path / "ours", PARTS)
+    refuse_unwritable(tmp_path / "ours")

@@ -63,6 +63,21 @@ def write_parts(folder: Path, parts: Mapping[str, bytes], card: str | None = Non
         ) from error
 
 
+def refuse_unwritable(folder: Path) -> None:
+    """Find out before long work that ``write_parts`` could not write here; makes nothing.
+
+    Raises:
+        StorageError: If the folder holds something else, or cannot be written.
+    """
+    place = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not place.is_dir():
+        raise StorageError(f"{place} is a file; choose a folder, new or empty")
+    if not os.access(place, os.W_OK):
+        raise StorageError(f"cannot write to {folder}: no permission; choose another folder")
+    if folder.is_dir():
+        _refuse_foreign(folder)
+
+
 def read_parts(folder: Path, names: Collection[str] | None = None) -> dict[str, bytes]:
     """Return the named parts, or all, after checking size and SHA-256 of each, and the card.
 

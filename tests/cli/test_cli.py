@@ -154,6 +154,7 @@ def test_info_counts_what_is_in_a_network(dmte: Run, folder: Path) -> None:
         (["train", "concepts", "--out", "x", "--threads", "0"], "threads must be at least 1"),
         (["train", "concepts", "--out", "x", "--objective", "1,2"], "objective takes 4 numbers"),
         (["train", "concepts", "--out", "x", "--resume"], "x.checkpoint"),
+        (["train", "concepts", "--out", "model/README.md"], "README.md is a file"),
         (["info", "missing-folder"], "missing-folder"),
         (["similar", "missing-folder", "--vertex", "a"], "missing-folder"),
         (["similar", "model"], "--vertex ID or --text"),
@@ -182,10 +183,10 @@ def test_a_mistake_ends_the_process_with_code_2(dmte: Run) -> None:
     assert "nowhere" in refused(done.returncode, done.stdout, done.stderr)
 
 
-def test_a_users_folder_is_not_written_into(dmte: Run, folder: Path) -> None:
+def test_a_users_folder_is_refused_before_training(dmte: Run, folder: Path) -> None:
     precious = folder / "documents"
     precious.mkdir()
     (precious / "letter.txt").write_text("dear")
-    done = dmte("train", "concepts", "--out", "documents", "--epochs", "1", "--dim", "4", "--quiet")
+    done = dmte("train", "concepts", "--out", "documents", "--epochs", "1000000", "--quiet")
     assert "documents" in refused(done.returncode, done.stdout, done.stderr)
     assert [path.name for path in precious.iterdir()] == ["letter.txt"]

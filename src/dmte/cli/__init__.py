@@ -57,6 +57,10 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(1)
     except (OSError, MemoryError) as problem:
         _stop(str(problem) or "out of memory", code=1)
+    except RuntimeError as problem:
+        if "allocate memory" not in str(problem):  # torch has no error class of its own for it
+            raise
+        _stop("out of memory; smaller settings, such as --dim, need less", code=1)
     except (KeyboardInterrupt, typer.Abort):
         _stop("interrupted", code=130)
     sys.exit(code or 0)

@@ -17,6 +17,7 @@ from dmte.evaluation import LinkTask, strict_task
 from dmte.network import TextualNetwork
 from dmte.network.files import read_network
 from dmte.plots import draw_map
+from dmte.storage import refuse_unwritable
 from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
 
@@ -35,12 +36,13 @@ def demo(
     as_json: JsonOption = False,
 ) -> None:
     """Train on the bundled network: predict hidden links, find neighbors, draw a map."""
+    model, picture = out / "model", out / "map.png"
+    refuse_unwritable(model)
     network = read_network("concepts")
     task = strict_task(network, 1 - HIDDEN_FRACTION, seed)
     scores = {"dmte-paper": task.auc(_train(task.train, seed, quiet=quiet).embedding)}
     scores |= {name: _score(task, method, seed) for name, (_, method) in REFERENCES.items()}
     trained = _train(network, seed, quiet=quiet)
-    model, picture = out / "model", out / "map.png"
     out.mkdir(parents=True, exist_ok=True)
     trained.save(model)
     draw_map(network, trained.embedding, picture, seed)

@@ -27,7 +27,7 @@ from dmte.cli.settings import settings_from, with_settings
 from dmte.config import Settings
 from dmte.errors import ConfigError, TrainingError
 from dmte.network import TextualNetwork
-from dmte.storage import is_stored
+from dmte.storage import is_stored, refuse_unwritable
 from dmte.training import EpochReport, TrainingRun
 
 
@@ -58,6 +58,7 @@ def train(
         raise ConfigError("say where the model goes with --out FOLDER")
     if threads is not None:
         torch.set_num_threads(_positive("threads", threads))
+    refuse_unwritable(out)
     chosen = settings_from(variant, settings)
     source = open_network(network, vertices, edges, directed=directed)
     checkpoint = checkpoint_folder(out)
