@@ -1,8 +1,8 @@
 """Keeping freed memory for the next step.
 
 A step allocates and frees the same large tables over and over. The C library of Linux hands tables
-above 32 MB back to the system every time and gets them back page by page: on the machine of
-benchmarks/README.md, filling a fresh table of 48 MB took 32 ms, a kept one 3 ms.
+above 32 MB back to the system every time and gets them back page by page: filling a fresh table of
+48 MB took 32 ms, a kept one 3 ms (one thread of a virtual machine with two cores).
 """
 
 import ctypes

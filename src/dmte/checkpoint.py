@@ -13,6 +13,7 @@ from dmte.config import Settings
 from dmte.errors import ConfigError, StorageError
 from dmte.network import TextualNetwork
 from dmte.storage import (
+    is_stored,
     pack_json,
     pack_tensors,
     read_parts,
@@ -58,6 +59,8 @@ def load_checkpoint(
         StorageError: There is no checkpoint, or it is damaged.
         ConfigError: It belongs to other settings, another seed or another network.
     """
+    if not is_stored(folder):
+        raise StorageError(f"there is no checkpoint in {folder}; start without resuming")
     parts = read_parts(folder)
     if "position.json" not in parts:
         raise StorageError(f"{folder} holds no checkpoint")
@@ -68,6 +71,11 @@ def load_checkpoint(
         network=(position["fingerprint"], network.fingerprint()),
         **_paired(Settings.from_dict(position["settings"]), settings),
     )
+    if settings.epochs < position["epoch"]:
+        raise ConfigError(
+            f"the checkpoint in {folder} is of epoch {position['epoch']}, beyond the "
+            f"{settings.epochs} epochs asked for"
+        )
     run = TrainingRun(network, settings, seed)
     run.model.load_state_dict(unpack_tensors(parts["parameters.safetensors"]))
     _restore_optimizer(run, unpack_tensors(parts["optimizer.safetensors"]))

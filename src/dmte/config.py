@@ -4,6 +4,7 @@ A setting is a field. The same dataclass is the file in a model folder and the o
 command line, so a default is written here and nowhere else.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from types import MappingProxyType
@@ -29,12 +30,13 @@ class Settings:
     encoder: str = "word-average"
     """How a text becomes a row of X: word-average (Eq. 2) or bilstm (Eq. 4)."""
     dim: int = 200
-    """The width d of a vertex's vector, half of it text and half structure (section 5)."""
+    """The width d of a vertex's vector, half of it text and half structure (section 5); text only
+    keeps its half."""
     hop_weights: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03)
     """The importance λ of hop 0, 1, 2, ..., one number per hop. H = 4 (section 5); the paper tunes
     λ per data set and prints none, the authors' released code has 1, 0.3, 0.1, continued here."""
     structure_hop_weights: tuple[float, ...] | None = None
-    """The importance λ for the structure's diffusion map; None for the same as the text's."""
+    """The importance λ for the structure's diffusion map, if it is not the text's."""
     text_diffusion: bool = True
     """Whether V_t is the diffusion convolution of X; without it V_t = X (version i)."""
     structure: bool = True
@@ -42,7 +44,7 @@ class Settings:
     min_count: int = 1
     """How often a word must occur to be learned; the paper keeps every word."""
     max_vocabulary: int | None = None
-    """How many words are learned at most, the commonest first; None for all."""
+    """How many words are learned at most, the commonest first."""
 
     objective: ObjectiveWeights = field(default_factory=ObjectiveWeights)
     """The weights α of the four parts: text-text, structure-structure, structure-text and
@@ -53,7 +55,7 @@ class Settings:
     """Passes over the edges; the paper gives none, the authors' released code makes 200."""
     batch_size: int = 8192
     """Edges scored per step. The paper gives no number. A step propagates the whole graph whatever
-    it scores, so large batches waste less (benchmarks/README.md)."""
+    it scores, so large batches waste less."""
     learning_rate: float = 0.003
     """Adam's step size; the paper gives none."""
     hide_supervised: bool = False
@@ -82,21 +84,27 @@ class Settings:
             )
         for name in ("hop_weights", "structure_hop_weights"):
             weights = getattr(self, name)
-            if weights is not None and (not weights or min(weights) < 0 or not sum(weights) > 0):
+            if weights is not None and not _are_weights(weights):
                 raise ConfigError(f"{name} must be numbers of at least 0, not all 0: {weights}")
 
     def _check_training(self) -> None:
-        for name in ("num_negatives", "epochs", "batch_size", "validate_every", "patience"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
+        counts = ("num_negatives", "epochs", "batch_size", "validate_every", "patience")
+        for name in (*counts, "min_count", "max_vocabulary"):
+            count = getattr(self, name)
+            if count is None and name == "max_vocabulary":
+                continue
+            if not isinstance(count, int) or count < 1:
+                raise ConfigError(f"{name} must be a whole number of at least 1, not {count!r}")
         if not 0 <= self.validation_fraction < 1:
             raise ConfigError(
                 f"validation_fraction must be from 0 to below 1, not {self.validation_fraction}"
             )
         if not 0 < self.learning_rate < float("inf"):
             raise ConfigError(f"learning_rate must be above 0, not {self.learning_rate}")
-        if min(getattr(self.objective, part) for part in PARTS) < 0:
-            raise ConfigError(f"the weights of the objective must be at least 0: {self.objective}")
+        if not _are_weights(tuple(getattr(self.objective, part) for part in PARTS)):
+            raise ConfigError(
+                f"the weights of the objective must be at least 0, not all 0: {self.objective}"
+            )
 
     @property
     def hops(self) -> int:
@@ -128,6 +136,11 @@ class Settings:
         }
         plain["objective"] = ObjectiveWeights(**values.get("objective", {}))
         return cls(**plain)
+
+
+def _are_weights(numbers: tuple[float, ...]) -> bool:
+    """Return whether these are finite numbers of at least 0, not all 0."""
+    return all(math.isfinite(number) and number >= 0 for number in numbers) and any(numbers)
 
 
 VARIANTS: Mapping[str, Settings] = MappingProxyType(

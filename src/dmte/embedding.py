@@ -74,6 +74,8 @@ class Embedding:
         if len(self.ids) != len(self.vectors):
             raise ConfigError(f"there are {len(self.ids)} ids for {len(self.vectors)} vectors")
         positions = {name: position for position, name in enumerate(self.ids)}
+        if len(positions) < len(self.ids):
+            raise ConfigError("an id occurs more than once; every vector needs its own")
         object.__setattr__(self, "_positions", positions)
 
     def __repr__(self) -> str:
@@ -107,7 +109,13 @@ class Embedding:
     def score(
         self, pairs: Int[Tensor, "pairs 2"], by: Similarity = "dot"
     ) -> Float[Tensor, " pairs"]:
-        """Return v_i · v_j, or its cosine, of pairs of positions."""
+        """Return v_i · v_j, or its cosine, of pairs of positions.
+
+        Raises:
+            ConfigError: ``by`` is neither dot nor cosine.
+        """
+        if by not in ("dot", "cosine"):
+            raise ConfigError(f"by must be dot or cosine, not {by!r}")
         table = normalize(self.vectors) if by == "cosine" else self.vectors
         return (table[pairs[:, 0]] * table[pairs[:, 1]]).sum(dim=1)
 
@@ -139,11 +147,19 @@ class Embedding:
         Raises:
             StorageError: There is none, or it is damaged.
         """
-        parts = read_parts(Path(folder), ("vectors.safetensors", "ids.json"))
+        return cls.from_parts(read_parts(Path(folder), ("vectors.safetensors", "ids.json")))
+
+    @classmethod
+    def from_parts(cls, parts: Mapping[str, bytes]) -> "Embedding":
+        """Return the embedding that ``parts`` made, from what was read at one moment.
+
+        Raises:
+            StorageError: The parts do not belong together.
+        """
         names = unpack_json(parts["ids.json"])
         vectors = unpack_tensors(parts["vectors.safetensors"])["vectors"]
         if len(names["ids"]) != len(vectors):
-            raise StorageError(f"{folder} holds {len(names['ids'])} ids for {len(vectors)} vectors")
+            raise StorageError(f"{len(names['ids'])} ids are stored for {len(vectors)} vectors")
         return cls(tuple(names["ids"]), vectors, names["text_dim"])
 
 

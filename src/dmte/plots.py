@@ -1,6 +1,6 @@
 """Pictures: a map of an embedding in two dimensions.
 
-matplotlib is an extra; nothing here is imported unless a picture is asked for.
+matplotlib is an extra, imported only when a picture is drawn.
 """
 
 from pathlib import Path
@@ -32,7 +32,7 @@ def flatten(embedding: Embedding, seed: int) -> Float[np.ndarray, "vertices 2"]:
     rows: Tensor = normalize(embedding.vectors)
     perplexity = min(30.0, max(1.0, (len(embedding) - 1) / 3))
     places: Float[np.ndarray, "vertices 2"] = TSNE(
-        init="pca", perplexity=perplexity, random_state=seed
+        init="pca", perplexity=perplexity, random_state=seed % 2**32
     ).fit_transform(rows.numpy())
     return places
 

@@ -6,7 +6,7 @@ to one. Both are constant, so their transposes, which the backward pass needs, a
     Y = A X        ∂L/∂X = Aᵀ ∂L/∂Y
 
 A product is a weighted sum of gathered rows, which is what ``embedding_bag`` computes, two to four
-times faster than torch's and SciPy's own CSR products (benchmarks/README.md).
+times faster than torch's and SciPy's own CSR products.
 """
 
 from dataclasses import dataclass

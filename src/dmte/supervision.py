@@ -61,10 +61,12 @@ class SupervisedEdges:
         )
 
     def transition(self, without: Int[Tensor, " some"] | None = None) -> SparseMatrix:
-        """Return P over the linked vertices, the edges numbered ``without`` left out."""
+        """Return P over the linked vertices without the edges ``without`` and their opposites."""
         kept = torch.ones(len(self), dtype=torch.bool)
         if without is not None:
-            kept[without] = False
+            low, high = self.edges.min(dim=1).values, self.edges.max(dim=1).values
+            pairs = low * len(self.linked) + high
+            kept = ~torch.isin(pairs, pairs[without])
         adjacency = adjacency_matrix(
             self.edges[kept], self.weights[kept], len(self.linked), directed=self.are_directed
         )

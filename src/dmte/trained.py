@@ -150,7 +150,7 @@ class TrainedModel:
             )
         config = unpack_json(parts["config.json"])
         settings = Settings.from_dict(config["settings"])
-        embedding = Embedding.load(folder)
+        embedding = Embedding.from_parts(parts)
         vocabulary = Vocabulary(tuple(unpack_json(parts["vocabulary.json"])))
         network = _unpack_network(parts, embedding.ids, directed=config["network"]["directed"])
         parameters = unpack_tensors(parts["parameters.safetensors"])

@@ -52,11 +52,11 @@ def test_ends_that_belong_together_are_guessed_together() -> None:
     assert (found.source, found.target) == ("from", "to")
 
 
-def test_two_or_three_columns_are_source_target_and_weight_by_place() -> None:
+def test_ends_are_taken_by_place_but_a_weight_only_by_its_name() -> None:
     two = find_edge_columns("t", ["her", "him"], Columns())
     assert (two.source, two.target, two.weight, two.by_place) == ("her", "him", None, True)
-    three = find_edge_columns("t", ["her", "him", "often"], Columns())
-    assert (three.source, three.target, three.weight) == ("her", "him", "often")
+    three = find_edge_columns("t", ["her", "him", "year"], Columns())
+    assert (three.source, three.target, three.weight) == ("her", "him", None)
 
 
 def test_a_weight_in_front_is_not_taken_for_an_end() -> None:

@@ -6,6 +6,7 @@ code 2; a failure of the system is one line and exit code 1.
 
 import sys
 from importlib.metadata import version
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -46,24 +47,32 @@ def _options(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits the process."""
     given = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # A terminal may not know λ.
     try:
         code = app(given or ["--help"], standalone_mode=False)
-    except TyperException as problem:
-        _stop(problem.format_message(), code=2)
-    except DmteError as problem:
-        _stop(str(problem), code=2)
+    except (TyperException, DmteError) as problem:
+        message = problem.format_message() if isinstance(problem, TyperException) else str(problem)
+        _stop(message, code=2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
-    except (OSError, MemoryError) as problem:
-        _stop(str(problem) or "out of memory", code=1)
-    except RuntimeError as problem:
-        if "allocate memory" not in str(problem):  # torch has no error class of its own for it
-            raise
-        _stop("out of memory; smaller settings, such as --dim, need less", code=1)
     except (KeyboardInterrupt, typer.Abort):
         _stop("interrupted", code=130)
+    except (OSError, MemoryError, RuntimeError) as problem:
+        _stop(_why_the_system_failed(problem), code=1)
     sys.exit(code or 0)
+
+
+def _why_the_system_failed(problem: Exception) -> str:
+    """Return a sentence; a failure that is our own mistake is raised again, with its traceback."""
+    # torch has no error class of its own for want of memory.
+    if isinstance(problem, MemoryError) or "allocate memory" in str(problem):
+        return "out of memory; smaller settings, such as --dim, need less"
+    if isinstance(problem, RuntimeError):
+        raise problem
+    return str(problem)
 
 
 def _stop(message: str, code: int) -> None:

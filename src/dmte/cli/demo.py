@@ -13,6 +13,7 @@ from dmte.cli.networks import JsonOption
 from dmte.cli.train import progress
 from dmte.config import Settings
 from dmte.embedding import Method, PairScorer
+from dmte.errors import MissingExtraError
 from dmte.evaluation import LinkTask, strict_task
 from dmte.network import TextualNetwork
 from dmte.network.files import read_network
@@ -45,20 +46,24 @@ def demo(
     trained = _train(network, seed, quiet=quiet)
     out.mkdir(parents=True, exist_ok=True)
     trained.save(model)
-    draw_map(network, trained.embedding, picture, seed)
+    drawn = _try_to_draw(network, trained, picture, seed)
     neighbors = {
         query: describe(network, query, trained.embedding.most_similar(query, 5))
         for query in QUERIES
     }
     if as_json:
         result = {"auc": scores, "hidden_edges": len(task.edges), "neighbors": neighbors}
-        json.dump(result | {"model": str(model), "map": str(picture)}, sys.stdout, indent=2)
+        json.dump(
+            result | {"model": str(model), "map": str(picture) if drawn is None else None},
+            sys.stdout,
+            indent=2,
+        )
         print()
         return
     _print_scores(network, task, scores, seed)
     for query, rows in neighbors.items():
         print(table(f"Query: {network.texts[network.position(query)]}", rows), end="\n\n")
-    print(f"map    {picture}\nmodel  {model}\n")
+    print(f"map    {drawn or picture}\nmodel  {model}\n")
     print(f'next   dmte similar {model} --text "how do databases find rows quickly"')
 
 
@@ -68,6 +73,17 @@ def _train(network: TextualNetwork, seed: int, *, quiet: bool) -> TrainedModel:
         for report in run.epochs():
             show(report)
     return run.result()
+
+
+def _try_to_draw(
+    network: TextualNetwork, trained: TrainedModel, picture: Path, seed: int
+) -> str | None:
+    """Draw the map; return why not, where matplotlib is missing."""
+    try:
+        draw_map(network, trained.embedding, picture, seed)
+    except MissingExtraError as problem:
+        return str(problem)
+    return None
 
 
 def _score(task: LinkTask, method: Method, seed: int) -> float:

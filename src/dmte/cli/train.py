@@ -30,6 +30,8 @@ from dmte.network import TextualNetwork
 from dmte.storage import is_stored, refuse_unwritable
 from dmte.training import EpochReport, TrainingRun
 
+MOST_THREADS = 1024
+
 
 @with_settings
 def train(
@@ -58,10 +60,11 @@ def train(
         raise ConfigError("say where the model goes with --out FOLDER")
     if threads is not None:
         torch.set_num_threads(_positive("threads", threads))
+    checkpoint = checkpoint_folder(out)
     refuse_unwritable(out)
+    refuse_unwritable(checkpoint)
     chosen = settings_from(variant, settings)
     source = open_network(network, vertices, edges, directed=directed)
-    checkpoint = checkpoint_folder(out)
     run = _open_run(source, chosen, seed, checkpoint, resume=resume)
     started = time.perf_counter()
     with progress(chosen.epochs, quiet=quiet) as show:
@@ -77,7 +80,10 @@ def train(
 
 def checkpoint_folder(out: Path) -> Path:
     """Return where the checkpoints of a model folder are kept until it is finished."""
-    return out.with_name(f"{out.name}.checkpoint")
+    place = out.resolve()
+    if not place.name:
+        raise ConfigError(f"{out} cannot be a model folder; choose a new folder")
+    return place.with_name(f"{place.name}.checkpoint")
 
 
 @contextmanager
@@ -126,8 +132,8 @@ def _guarded(run: TrainingRun, checkpoint: Path) -> Iterator[EpochReport]:
 
 
 def _positive(name: str, number: int) -> int:
-    if number < 1:
-        raise ConfigError(f"{name} must be at least 1, not {number}")
+    if not 1 <= number <= MOST_THREADS:
+        raise ConfigError(f"{name} must be at least 1 and at most {MOST_THREADS}, not {number}")
     return number
 
 

@@ -33,7 +33,7 @@ END_GUESSES = (
 )
 """The usual names of the two ends of an edge, which go together, best first."""
 
-WEIGHT_GUESSES = ("weight", "weights", "count", "strength", "value")
+WEIGHT_GUESSES = ("weight", "weights")
 """The usual names of s_ij, best first."""
 
 
@@ -159,9 +159,13 @@ def find_edge_columns(table: str, present: Iterable[str], columns: Columns) -> E
 def _take_by_place(
     table: str, present: list[str], known: tuple[str | None, str | None, str | None]
 ) -> EdgeColumns:
-    """Return source, target and weight in this order, as far as they are not known."""
+    """Return source and target in this order, as far as they are not known.
+
+    A further column is a weight only by its name: it may as well be a year.
+    """
     left = iter([name for name in present if name not in known])
-    source, target, weight = (next(left, None) if name is None else name for name in known)
+    source, target = (next(left, None) if name is None else name for name in known[:2])
+    weight = known[2]
     if source is None or target in (None, source) or len(present) not in (2, 3):
         raise NetworkError(
             f"{table} has no columns that are obviously the ends of an edge, only "

@@ -86,8 +86,8 @@ def read_network(source: str | Path, *, directed: bool = False) -> TextualNetwor
 
 
 def read_tables(
-    vertices: Path | None,
-    edges: Path | None = None,
+    vertices: Path | str | None,
+    edges: Path | str | None = None,
     *,
     columns: Columns = GUESSED,
     directed: bool = False,
@@ -101,19 +101,20 @@ def read_tables(
         NetworkError: A table cannot be read, or is not what it should be; says file and line.
     """
     return network_from_tables(
-        None if vertices is None else read_table(vertices),
-        None if edges is None else read_table(edges),
+        None if vertices is None else read_table(Path(vertices)),
+        None if edges is None else read_table(Path(edges)),
         columns=columns,
         directed=directed,
     )
 
 
-def read_folder(folder: Path, *, directed: bool = False) -> TextualNetwork:
+def read_folder(folder: Path | str, *, directed: bool = False) -> TextualNetwork:
     """Return the network of a folder that holds data.txt, graph.txt and maybe group.txt.
 
     Raises:
         NetworkError: A file is missing, or a line of it is wrong; says file and line.
     """
+    folder = Path(folder)
     for name in (TEXTS, GRAPH):
         if not _holds((folder / name).exists):
             raise NetworkError(
@@ -134,12 +135,13 @@ def read_folder(folder: Path, *, directed: bool = False) -> TextualNetwork:
     )
 
 
-def write_tables(network: TextualNetwork, vertices: Path, edges: Path) -> None:
+def write_tables(network: TextualNetwork, vertices: Path | str, edges: Path | str) -> None:
     """Write a network as two JSON Lines files, which ``read_tables`` reads back as they are.
 
     Raises:
         NetworkError: A file exists already, or an id or label would not be read back the same.
     """
+    vertices, edges = Path(vertices), Path(edges)
     for path in (vertices, edges):
         if path.suffix.lower() not in (".jsonl", ".ndjson"):
             raise NetworkError(f"{path} must end in .jsonl or .ndjson: it becomes JSON Lines")
@@ -155,7 +157,7 @@ def write_tables(network: TextualNetwork, vertices: Path, edges: Path) -> None:
     _write_new({vertices: _vertex_lines(network), edges: _edge_lines(network)})
 
 
-def write_folder(network: TextualNetwork, folder: Path) -> None:
+def write_folder(network: TextualNetwork, folder: Path | str) -> None:
     """Write a network as data.txt, graph.txt and, if anything is labelled, group.txt.
 
     A line break, NUL or byte order mark within a text becomes a space; everything else is read
@@ -176,6 +178,7 @@ def write_folder(network: TextualNetwork, folder: Path) -> None:
     }
     if network.labels is not None:
         contents[GROUPS] = [_group_line(classes) for classes in network.labels]
+    folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

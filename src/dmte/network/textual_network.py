@@ -53,6 +53,7 @@ class TextualNetwork:
     """Where every id stands, to find it without a search."""
 
     def __post_init__(self) -> None:
+        self._check_kinds()
         positions = {name: position for position, name in enumerate(self.ids)}
         object.__setattr__(self, "_positions", positions)
         object.__setattr__(self, "ids", tuple(self.ids))
@@ -61,6 +62,25 @@ class TextualNetwork:
             object.__setattr__(self, "labels", tuple(self.labels))
         self._check_vertices()
         self._check_edges()
+
+    def _check_kinds(self) -> None:
+        for what, values in (("ids", self.ids), ("texts", self.texts)):
+            strange = [value for value in values if not _is_a(value, str)]
+            if strange:
+                raise NetworkError(f"{what} must be strings, not {strange[0]!r}")
+        if any(_is_a(classes, str) for classes in self.labels or ()):
+            raise NetworkError("labels must be one set of strings per vertex, as in {'cat'}")
+        if not (_is_a(self.edges, Tensor) and self.edges.ndim == 2 and self.edges.shape[1] == 2):
+            raise NetworkError(
+                "edges must be a tensor with one row (source, target) per edge, as in "
+                f"torch.tensor([[0, 1], [0, 2]]), not {getattr(self.edges, 'shape', self.edges)}"
+            )
+        if self.edges.is_floating_point():
+            raise NetworkError("edges must be whole numbers, positions in ids")
+        if self.weights is not None and not (
+            _is_a(self.weights, Tensor) and self.weights.ndim == 1
+        ):
+            raise NetworkError("weights must be a tensor with one number per edge")
 
     def _check_vertices(self) -> None:
         num_vertices = len(self.ids)
@@ -193,6 +213,11 @@ def adjacency_matrix(
     return matrix
 
 
+def _is_a(value: object, kind: type) -> bool:
+    """Return whether ``value`` is what its annotation says, which callers may not have checked."""
+    return isinstance(value, kind)
+
+
 def find_position(positions: Mapping[str, int], name: str) -> int:
     """Return ``positions[name]``, or propose names that come close.
 
@@ -202,7 +227,9 @@ def find_position(positions: Mapping[str, int], name: str) -> int:
     if name in positions:
         return positions[name]
     # Comparing takes long for long names and for many; the hint is not worth a wait.
-    close = get_close_matches(name[:80], [other[:80] for other in islice(positions, 20_000)], n=3)
+    close = get_close_matches(
+        str(name)[:80], [other[:80] for other in islice(positions, 20_000)], n=3
+    )
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
     raise UnknownVertexError(f"there is no vertex {name!r}{hint}")
 
