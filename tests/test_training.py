@@ -12,7 +12,7 @@ from dmte.baselines import RandomVectors
 from dmte.config import VARIANTS, Settings
 from dmte.errors import TrainingError
 from dmte.evaluation import strict_task
-from dmte.network import TextualNetwork
+from dmte.network import TextualNetwork, read_folder
 from dmte.network.synthetic import PlantedTopics
 from dmte.training import Dmte, TrainingRun
 
@@ -212,3 +212,15 @@ def test_a_network_without_a_single_word_still_trains(planted: TextualNetwork) -
         embedding = Dmte.of(replace(variant, dim=16, epochs=2)).fit(silent, seed=0)
         assert not embedding.text.any()
         assert torch.isfinite(embedding.vectors).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_version_trains_on_cora(data_folder: Path, variant: str) -> None:
+    """Three steps over all edges; experiments/cora_links.py trains to the end."""
+    run = TrainingRun(
+        read_folder(data_folder / "cora"), replace(VARIANTS[variant], epochs=3), seed=0
+    )
+    losses = [report.loss for report in run.epochs()]
+    assert losses == sorted(losses, reverse=True)
+    assert torch.isfinite(run.result().embedding.vectors).all()
