@@ -72,7 +72,7 @@ def embed_network(
         return Embedding(network.ids, torch.cat([text, structure], dim=1), text.shape[1])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TrainedModel:
     """What training returns, and what a model folder holds."""
 
@@ -83,6 +83,9 @@ class TrainedModel:
     vocabulary: Vocabulary
     model: DiffusionMaps
     embedding: Embedding
+
+    def __repr__(self) -> str:
+        return f"TrainedModel({self.embedding!r}, seed {self.seed})"
 
     def embed_text(self, text: str) -> Float[Tensor, " half"]:
         """Return the text half of a new vertex with this text and no edges.
