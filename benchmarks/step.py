@@ -24,6 +24,7 @@ import torch
 from dmte.allocator import keep_freed_memory
 from dmte.config import Settings
 from dmte.diffusion import transition_matrix
+from dmte.errors import NetworkError
 from dmte.network import TextualNetwork
 from dmte.network.files import read_network
 from dmte.randomness import generator_for
@@ -121,9 +122,13 @@ def main() -> None:
     arguments = parser.parse_args()
     torch.set_num_threads(arguments.threads)
     keep_freed_memory()
+    try:
+        networks = {name: read_network(name) for name in ("cora", "dblp")}
+    except NetworkError as problem:
+        sys.exit(f"step.py: {problem}")
     results = {}
-    for name in ("cora", "dblp"):
-        results[name] = measure(read_network(name), arguments.rounds)
+    for name, network in networks.items():
+        results[name] = measure(network, arguments.rounds)
         results[name]["peak_memory_mb"] = peak_memory_mb(name, arguments.threads)
         print(name)
         for key, value in results[name].items():

@@ -17,6 +17,8 @@ LAYERS = [
     "network.tables",
     "network.frames",
     "network.table_files",
+    "network.datasets",
+    "network.download",
     "network.files",
     "network.conversion",
     "network.split",
@@ -74,6 +76,7 @@ LAYERS = [
     "cli.info",
     "cli.similar",
     "cli.demo",
+    "cli.datasets",
     "cli",
     "__main__",
 ]

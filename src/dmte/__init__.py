@@ -6,48 +6,13 @@
 >>> embedding
 Embedding(432 vertices × 200, of which 100 from text)
 >>> neighbors = embedding.most_similar("b-tree", k=5)
+
+Every public name is listed in ``__init__.pyi`` and imported when it is first used, since torch
+takes seconds to load.
 """
 
-from dmte.config import VARIANTS, Settings
-from dmte.embedding import Embedding, Neighbor
-from dmte.errors import DmteError
-from dmte.network import (
-    DATASETS,
-    Columns,
-    TextualNetwork,
-    network_from_frames,
-    network_from_networkx,
-    network_from_scipy,
-    read_folder,
-    read_network,
-    read_tables,
-    write_folder,
-    write_tables,
-)
-from dmte.trained import TrainedModel
-from dmte.training import Dmte, EpochReport, TrainingRun
+import lazy_loader
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "DATASETS",
-    "VARIANTS",
-    "Columns",
-    "Dmte",
-    "DmteError",
-    "Embedding",
-    "EpochReport",
-    "Neighbor",
-    "Settings",
-    "TextualNetwork",
-    "TrainedModel",
-    "TrainingRun",
-    "network_from_frames",
-    "network_from_networkx",
-    "network_from_scipy",
-    "read_folder",
-    "read_network",
-    "read_tables",
-    "write_folder",
-    "write_tables",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

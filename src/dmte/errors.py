@@ -2,12 +2,14 @@
 
     DmteError
     ├── NetworkError        the network, or the file it comes from, is not one we can read
+    ├── DownloadError       a data set cannot be fetched, or what arrived is not what it should be
     ├── ConfigError         a setting is out of range or contradicts another
     ├── UnknownVertexError  an id that is not in the network or embedding
     ├── SplitError          a split that would evaluate on what was trained on
     ├── TrainingError       training cannot go on
     ├── StorageError        a stored folder is missing, damaged, foreign or cannot be written
-    └── MissingExtraError   an optional package is not installed
+    ├── MissingExtraError   an optional package is not installed
+    └── Interrupted         the user stopped a long run
 
 A message says what is wrong, what was found and what to do, in one lower-case sentence: the
 command line prints it as it is.
@@ -20,6 +22,10 @@ class DmteError(Exception):
 
 class NetworkError(DmteError):
     """The network, or the file it comes from, is not one we can read."""
+
+
+class DownloadError(DmteError):
+    """A data set cannot be fetched, or what arrived is not what it should be."""
 
 
 class ConfigError(DmteError):
@@ -44,3 +50,7 @@ class StorageError(DmteError):
 
 class MissingExtraError(DmteError):
     """An optional package is not installed."""
+
+
+class Interrupted(DmteError):  # noqa: N818 - nothing went wrong
+    """The user stopped a long run; says how to go on with it."""

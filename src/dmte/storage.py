@@ -301,7 +301,7 @@ def _make_folder(folder: Path) -> None:
         raise StorageError(f"{folder} is a file; choose a folder, new or empty")
     _make_folder(folder.parent)
     folder.mkdir(exist_ok=True)
-    _sync_folder(folder.parent)
+    sync_folder(folder.parent)
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -359,14 +359,14 @@ def _commit(folder: Path, new: _Manifest, parts: Mapping[str, bytes], card: byte
     # Whatever may fail for want of space comes before the manifest is replaced.
     staged_manifest = _stage(folder / MANIFEST, new.to_bytes())
     staged_card = None if card is None else _stage(folder / CARD, card)
-    _sync_folder(folder)
+    sync_folder(folder)
     staged_manifest.replace(folder / MANIFEST)
-    _sync_folder(folder)
+    sync_folder(folder)
     if staged_card is not None:
         staged_card.replace(folder / CARD)
     elif new.previous_card is not None:
         (folder / CARD).unlink()
-    _sync_folder(folder)
+    sync_folder(folder)
 
 
 def _stage(path: Path, data: bytes) -> Path:
@@ -379,7 +379,8 @@ def _stage(path: Path, data: bytes) -> Path:
     return temporary
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Make the names in ``folder`` survive a loss of power, where the system can."""
     if sys.platform == "win32":  # which cannot open a folder
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,6 +102,35 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(dmte: Run) -> None:
     done = dmte("train", "concepts", "--out", "seen", "--dim", "16", "--epochs", "3")
     assert done.stdout.splitlines()[-1] == "model in seen"
     assert "432 vertices" in done.stdout
+
+
+def test_an_interrupted_run_says_how_to_go_on_and_does(dmte: Run, folder: Path) -> None:
+    common = ("train", "concepts", "--dim", "16", "--epochs", "3000", "--checkpoint-every", "5")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dmte", *common, "--out", "cut"],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while not (folder / "cut.checkpoint" / "manifest.json").exists():
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert error.startswith("dmte: interrupted after ")
+    assert error.endswith("go on from the last checkpoint with --resume\n")
+    kept = json.loads((folder / "cut.checkpoint" / "manifest.json").read_text())
+    assert kept
+    done = dmte(*common, "--out", "cut", "--resume", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["resumed_after_epoch"] % 5 == 0
+    assert json.loads(done.stdout)["epochs"] == 3000
+
+
+def test_importing_the_package_does_not_load_torch() -> None:
+    code = "import sys, dmte; assert 'torch' not in sys.modules; dmte.Settings; assert 'torch'"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_similar_vertices_are_those_of_the_library(dmte: Run, model: Path) -> None:

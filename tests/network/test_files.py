@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmte.errors import NetworkError
+from dmte.network.datasets import DATASETS, find_dataset
 from dmte.network.files import (
-    DATASETS,
-    find_dataset,
     read_folder,
     read_network,
     read_tables,
@@ -33,6 +32,7 @@ def _empty_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """Work in an empty folder, so that errors show a file's bare name."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("DMTE_DATA", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "home"))
 
 
 @pytest.fixture

@@ -125,6 +125,16 @@ def test_a_ragged_line_is_refused_with_its_line_and_fields() -> None:
     assert message.startswith("v.csv, line 6: found 1 fields where the header has 2; quote")
 
 
+@pytest.mark.parametrize(
+    ("name", "header", "found"),
+    [("v.csv", "id;text", "semicolons"), ("v.csv", "id\ttext", "tabs"), ("v.tsv", "a,b", "commas")],
+)
+def test_another_separator_is_named(name: str, header: str, found: str) -> None:
+    message = refusal(write(name, f"{header}\n"))
+    assert message.startswith(f"{name}, line 1: the columns are separated by {found}, found '")
+    assert "\n" not in message
+
+
 def test_lines_are_counted_through_quoted_line_breaks_and_blank_lines() -> None:
     message = refusal(write("v.csv", '\nid,text\n\na,"one\r\ntwo\n"\n\na,again\n'))
     assert message.startswith("v.csv, line 8: the id 'a' is taken already by v.csv, line 4")

@@ -12,11 +12,15 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
+from dmte.cli.datasets import datasets
 from dmte.cli.demo import demo
 from dmte.cli.info import info
 from dmte.cli.similar import similar
 from dmte.cli.train import train
-from dmte.errors import DmteError
+from dmte.errors import DmteError, Interrupted
+
+INTERRUPTED = 130
+"""The exit code of a process that Ctrl-C ended, by the shell's convention; typer's as well."""
 
 app = typer.Typer(
     name="dmte",
@@ -27,6 +31,7 @@ app = typer.Typer(
 )
 for verb in (demo, info, train, similar):
     app.command()(verb)
+app.add_typer(datasets, name="datasets")
 
 
 def _show_version(asked: bool) -> bool:
@@ -39,7 +44,8 @@ def _show_version(asked: bool) -> bool:
 @app.callback()
 def _options(
     show_version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say which.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None: ...
 
@@ -52,16 +58,18 @@ def main(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="replace")  # A terminal may not know λ.
     try:
         code = app(given or ["--help"], standalone_mode=False)
+    except Interrupted as problem:
+        _stop(str(problem), code=INTERRUPTED)
     except (TyperException, DmteError) as problem:
         message = problem.format_message() if isinstance(problem, TyperException) else str(problem)
         _stop(message, code=2)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
-    except (KeyboardInterrupt, typer.Abort):
-        _stop("interrupted", code=130)
     except (OSError, MemoryError, RuntimeError) as problem:
         _stop(_why_the_system_failed(problem), code=1)
+    if code == INTERRUPTED:
+        _stop("interrupted", code)
     sys.exit(code or 0)
 
 

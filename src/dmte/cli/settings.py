@@ -82,6 +82,8 @@ def _option(name: str, kind: Any, description: str) -> Any:
 def _shown(settings: Settings, name: str) -> str:
     """Return a default the way the user would write it."""
     value = getattr(settings, name)
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, ObjectiveWeights):

@@ -24,8 +24,8 @@ from dmte.cli.networks import (
     open_network,
 )
 from dmte.cli.settings import settings_from, with_settings
-from dmte.config import Settings
-from dmte.errors import ConfigError, TrainingError
+from dmte.config import VARIANTS, Settings
+from dmte.errors import ConfigError, Interrupted, TrainingError
 from dmte.network import TextualNetwork
 from dmte.storage import is_stored, refuse_unwritable
 from dmte.training import EpochReport, TrainingRun
@@ -41,7 +41,10 @@ def train(
     edges: EdgesOption = None,
     directed: DirectedOption = False,
     variant: Annotated[
-        str, typer.Option(help="A version of the paper, which the settings below change.")
+        str,
+        typer.Option(
+            help=f"A version of the paper ({', '.join(VARIANTS)}), which the settings below change."
+        ),
     ] = "word-average",
     seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
     checkpoint_every: Annotated[
@@ -66,16 +69,17 @@ def train(
     chosen = settings_from(variant, settings)
     source = open_network(network, vertices, edges, directed=directed)
     run = _open_run(source, chosen, seed, checkpoint, resume=resume)
-    started = time.perf_counter()
-    with progress(chosen.epochs, quiet=quiet) as show:
-        for report in _guarded(run, checkpoint):
+    started, first_epoch = time.perf_counter(), run.epoch
+    with _left_behind(run, checkpoint), progress(chosen.epochs, quiet=quiet) as show:
+        for report in run.epochs():
             show(report)
             if checkpoint_every > 0 and report.epoch % checkpoint_every == 0 and not run.is_done:
                 save_checkpoint(run, checkpoint)
     run.result().save(out)
     if is_stored(checkpoint):
         shutil.rmtree(checkpoint)
-    _print_summary(run, out, time.perf_counter() - started, as_json=as_json)
+    seconds = time.perf_counter() - started
+    _print_summary(run, first_epoch, seconds, out, as_json=as_json)
 
 
 def checkpoint_folder(out: Path) -> Path:
@@ -97,7 +101,8 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=quiet) as bar:
+    shown = console.is_terminal and not quiet
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
         task = bar.add_task("", total=epochs)
 
         def show(report: EpochReport) -> None:
@@ -122,13 +127,18 @@ def _open_run(
     return TrainingRun(network, settings, seed)
 
 
-def _guarded(run: TrainingRun, checkpoint: Path) -> Iterator[EpochReport]:
-    """Yield the run's reports; when it fails, say what is left of it."""
+@contextmanager
+def _left_behind(run: TrainingRun, checkpoint: Path) -> Iterator[None]:
+    """Say what is left of a run that fails or is interrupted."""
     try:
-        yield from run.epochs()
+        yield
     except TrainingError as problem:
         kept = f"the last good checkpoint is in {checkpoint}" if is_stored(checkpoint) else ""
         raise TrainingError(f"{problem}{'; ' if kept else ''}{kept}") from problem
+    except KeyboardInterrupt as problem:
+        done = f"interrupted after {run.epoch} of {run.settings.epochs} epochs"
+        kept = "go on from the last checkpoint with --resume" if is_stored(checkpoint) else ""
+        raise Interrupted(f"{done}{'; ' if kept else ''}{kept}") from problem
 
 
 def _positive(name: str, number: int) -> int:
@@ -137,7 +147,9 @@ def _positive(name: str, number: int) -> int:
     return number
 
 
-def _print_summary(run: TrainingRun, out: Path, seconds: float, *, as_json: bool) -> None:
+def _print_summary(
+    run: TrainingRun, first_epoch: int, seconds: float, out: Path, *, as_json: bool
+) -> None:
     best = run.best
     if as_json:
         summary = {
@@ -146,6 +158,7 @@ def _print_summary(run: TrainingRun, out: Path, seconds: float, *, as_json: bool
             "edges": len(run.network.edges),
             "seed": run.seed,
             "epochs": run.epoch,
+            "resumed_after_epoch": first_epoch or None,
             "train_seconds": round(seconds, 3),
             "validation_auc": best.auc if best.epoch else None,
             "settings": run.settings.to_dict(),
@@ -154,7 +167,8 @@ def _print_summary(run: TrainingRun, out: Path, seconds: float, *, as_json: bool
         print()
         return
     print(f"{run.network!r}")
-    print(f"{run.epoch} epochs in {seconds:.1f} s, seed {run.seed}")
+    resumed = f", resumed after epoch {first_epoch}" if first_epoch else ""
+    print(f"{run.epoch - first_epoch} epochs in {seconds:.1f} s, seed {run.seed}{resumed}")
     if best.epoch:
         print(f"AUC {100 * best.auc:.1f} on held-back edges, best after epoch {best.epoch}")
     print(f"model in {out}")

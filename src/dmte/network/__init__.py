@@ -2,8 +2,8 @@
 
 from dmte.network.columns import Columns
 from dmte.network.conversion import network_from_networkx, network_from_scipy
+from dmte.network.datasets import DATASETS
 from dmte.network.files import (
-    DATASETS,
     read_folder,
     read_network,
     read_tables,

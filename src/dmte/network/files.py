@@ -11,14 +11,11 @@ edges lead one way only: that is the reader's argument.
 """
 
 import json
-import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
-from types import MappingProxyType
 
 import torch
 from jaxtyping import Float, Int
@@ -26,41 +23,12 @@ from torch import Tensor
 
 from dmte.errors import NetworkError
 from dmte.network.columns import GUESSED, VERTEX_GUESSES, Columns, find_vertex_columns
+from dmte.network.datasets import DATASETS, find_dataset, holds
 from dmte.network.table_files import READERS, read_table, read_text
 from dmte.network.tables import network_from_tables, parse_weight
 from dmte.network.textual_network import TextualNetwork
 
-DATA_VARIABLE = "DMTE_DATA"
-"""The environment variable that names a folder of data sets, one subfolder each."""
-
 TEXTS, GRAPH, GROUPS = "data.txt", "graph.txt", "group.txt"
-
-
-@dataclass(frozen=True, slots=True)
-class Dataset:
-    """A network known by name."""
-
-    description: str
-    files: tuple[str, ...]
-    """What its folder must hold."""
-    bundled: bool = False
-    """Whether it comes with this package."""
-
-
-DATASETS: Mapping[str, Dataset] = MappingProxyType(
-    {
-        "concepts": Dataset(
-            "concepts of mathematics and computing that mention each other",
-            ("concepts.jsonl",),
-            bundled=True,
-        ),
-        "cora": Dataset("2,277 machine learning papers in 7 classes", (TEXTS, GRAPH, GROUPS)),
-        "hepth": Dataset("1,038 papers on high energy physics", (TEXTS, GRAPH)),
-        "dblp": Dataset("60,744 computer science papers in 4 classes", (TEXTS, GRAPH, GROUPS)),
-        "zhihu": Dataset("10,000 users of a Chinese question forum", (TEXTS, GRAPH)),
-    }
-)
-"""Every data set, by the name the command line uses."""
 
 
 def read_network(source: str | Path, *, directed: bool = False) -> TextualNetwork:
@@ -73,9 +41,9 @@ def read_network(source: str | Path, *, directed: bool = False) -> TextualNetwor
         NetworkError: There is no such thing, or it cannot be read.
     """
     path = Path(source)
-    if str(source) in DATASETS and not (isinstance(source, Path) and _holds(path.is_dir)):
+    if str(source) in DATASETS and not (isinstance(source, Path) and holds(path.is_dir)):
         return _read_dataset(str(source), directed=directed)
-    if str(source) and _holds(path.is_dir):
+    if str(source) and holds(path.is_dir):
         return read_folder(path, directed=directed)
     if path.suffix.lower() in READERS:
         return _read_linked_table(path, directed=directed)
@@ -116,7 +84,7 @@ def read_folder(folder: Path | str, *, directed: bool = False) -> TextualNetwork
     """
     folder = Path(folder)
     for name in (TEXTS, GRAPH):
-        if not _holds((folder / name).exists):
+        if not holds((folder / name).exists):
             raise NetworkError(
                 f"{folder} holds no {name}; a network's folder has {TEXTS} with a text per line "
                 f"and {GRAPH} with two vertex numbers per line"
@@ -186,29 +154,10 @@ def write_folder(network: TextualNetwork, folder: Path | str) -> None:
     _write_new({folder / name: lines for name, lines in contents.items()})
 
 
-def find_dataset(name: str) -> Path:
-    """Return the folder of a data set that is not bundled.
-
-    Raises:
-        NetworkError: It is not where the environment variable ``DMTE_DATA`` says.
-    """
-    root = os.environ.get(DATA_VARIABLE)
-    needed = [f"{name}/{file}" for file in DATASETS[name].files]
-    missing = [file for file in needed if root is None or not _holds((Path(root) / file).exists)]
-    if root is not None and not missing:
-        return Path(root) / name
-    found = "is not set" if root is None else f"is {root}, which lacks {' and '.join(missing)}"
-    raise NetworkError(
-        f"the data set {name} does not come with this package, and {DATA_VARIABLE} {found}; "
-        f"set {DATA_VARIABLE} to a folder that holds {' and '.join(needed)}"
-    )
-
-
 def _read_dataset(name: str, *, directed: bool) -> TextualNetwork:
-    dataset = DATASETS[name]
-    if not dataset.bundled:
+    if not DATASETS[name].bundled:
         return read_folder(find_dataset(name), directed=directed)
-    with as_file(files("dmte") / "data" / dataset.files[0]) as path:
+    with as_file(files("dmte") / "data" / f"{name}.jsonl") as path:
         return _read_linked_table(path, directed=directed)
 
 
@@ -220,14 +169,6 @@ def _read_linked_table(path: Path, *, directed: bool) -> TextualNetwork:
             "edges from; add one, or give the edges as a second table"
         )
     return network_from_tables(table, None, directed=directed)
-
-
-def _holds(check: Callable[[], bool]) -> bool:
-    """Return whether a path is what ``check`` asks, which it is not when it cannot be looked at."""
-    try:
-        return check()
-    except (OSError, ValueError):
-        return False
 
 
 def _lines(text: str) -> list[str]:
@@ -283,7 +224,7 @@ def _read_vertex(path: Path, line: int, field: str, num_vertices: int) -> int:
 
 
 def _read_groups(path: Path, num_vertices: int) -> tuple[frozenset[str], ...] | None:
-    if not _holds(path.exists):
+    if not holds(path.exists):
         return None
     # The last line may be blank and lack its line feed, so "1\n2\n" can be two lines or three.
     text = read_text(path)

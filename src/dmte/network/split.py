@@ -9,7 +9,7 @@ published   the edges as they were given are split, duplicates and self-loops in
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from dmte.errors import SplitError
@@ -63,16 +63,30 @@ def refuse_leaks(split: EdgeSplit) -> None:
     Raises:
         SplitError: One is; it is named.
     """
-    num_vertices = split.train.num_vertices
-    leaks = torch.isin(
-        _pair_numbers(split.hidden, num_vertices), _pair_numbers(split.train.edges, num_vertices)
-    )
+    leaks = _are_trained_on(split)
     if bool(leaks.any()):
         ends = [split.train.ids[end] for end in split.hidden[leaks][0].tolist()]
         raise SplitError(
             f"{int(leaks.sum())} hidden edges are among the training edges, the first from "
             f"{ends[0]!r} to {ends[1]!r}; their scores would only repeat what was learned"
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Leaks:
+    """Hidden edges that can be read off the training edges."""
+
+    self_loops: int
+    """A vertex is always closest to itself."""
+    trained_on: int
+    """Edges whose two ends another line, often the reversed one, joins among the training edges."""
+
+
+def count_leaks(split: EdgeSplit) -> Leaks:
+    """Return how many hidden edges are self-loops or, these aside, trained on as well."""
+    is_loop = split.hidden[:, 0] == split.hidden[:, 1]
+    leaks = _are_trained_on(split) & ~is_loop
+    return Leaks(self_loops=int(is_loop.sum()), trained_on=int(leaks.sum()))
 
 
 def draw_non_edges(
@@ -99,6 +113,47 @@ def draw_non_edges(
         drawn = _first_occurrences(torch.cat([drawn, numbers[~torch.isin(numbers, edges)]]))
     drawn = drawn[:count]
     return torch.stack([drawn // num_vertices, drawn % num_vertices], dim=1)
+
+
+def draw_unlinked(
+    network: TextualNetwork, edges: Int[Tensor, "edges 2"], count: int, generator: torch.Generator
+) -> tuple[Int[Tensor, "edges 2"], Int[Tensor, "edges count"]]:
+    """Return the edges (i, j) with ``count`` vertices r each that no edge links to i.
+
+    An edge is turned round where its first end is linked to every vertex.
+
+    Raises:
+        SplitError: Both ends of an edge are linked to every vertex.
+    """
+    num_vertices = network.num_vertices
+    linked = _pair_numbers(network.edges, num_vertices).unique()
+    proper = linked[linked // num_vertices != linked % num_vertices]
+    ends = torch.cat([proper // num_vertices, proper % num_vertices])
+    is_full = torch.bincount(ends, minlength=num_vertices) == num_vertices - 1
+    if bool(is_full[edges].all(dim=1).any()):
+        raise SplitError(
+            "an edge's ends are linked to every vertex: there is nothing to rank it by"
+        )
+    edges = torch.where(is_full[edges[:, :1]], edges.flip(1), edges)
+    sources = edges[:, :1].expand(-1, count)
+    others = torch.randint(num_vertices, sources.shape, generator=generator)
+    while True:
+        pairs = torch.stack([sources, others], dim=2).flatten(0, 1)
+        clash = torch.isin(_pair_numbers(pairs, num_vertices), linked) | (
+            pairs[:, 0] == pairs[:, 1]
+        )
+        if not bool(clash.any()):
+            return edges, others
+        again = torch.randint(num_vertices, (int(clash.sum()),), generator=generator)
+        others.view(-1)[clash] = again
+
+
+def _are_trained_on(split: EdgeSplit) -> Bool[Tensor, " hidden"]:
+    """Return which hidden edges join two vertices that a training edge joins, either way."""
+    num_vertices = split.train.num_vertices
+    return torch.isin(
+        _pair_numbers(split.hidden, num_vertices), _pair_numbers(split.train.edges, num_vertices)
+    )
 
 
 def _pair_numbers(pairs: Int[Tensor, "pairs 2"], num_vertices: int) -> Int[Tensor, " pairs"]:

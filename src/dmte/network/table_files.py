@@ -92,6 +92,7 @@ def _read_delimited(path: Path, delimiter: str) -> Table:
     with _field_limit(len(text)):
         records = _records(path, text, delimiter)
         header_line, header = next(records, (0, []))
+        _refuse_other_separator(f"{path}, line {header_line}", header, delimiter)
         columns: list[list[object]] = [[] for _ in header]
         for line, row in records:
             if len(row) != len(header):
@@ -112,6 +113,17 @@ def _read_delimited(path: Path, delimiter: str) -> Table:
         place=lambda row: f"{path}, line {lines[row]}",
         delimited=True,
     )
+
+
+def _refuse_other_separator(place: str, header: list[str], delimiter: str) -> None:
+    """Refuse a header of one name that other separators cut into several."""
+    separators = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+    for other, name in separators.items():
+        if other != delimiter and len(header) == 1 and other in header[0]:
+            raise NetworkError(
+                f"{place}: the columns are separated by {name}, found "
+                f"{header[0]!r}; .csv files have commas between their columns, .tsv files tabs"
+            )
 
 
 def _records(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

@@ -1,0 +1,23 @@
+from .config import VARIANTS as VARIANTS
+from .config import Settings as Settings
+from .embedding import Embedding as Embedding
+from .embedding import Neighbor as Neighbor
+from .errors import DmteError as DmteError
+from .network import DATASETS as DATASETS
+from .network import Columns as Columns
+from .network import TextualNetwork as TextualNetwork
+from .network import network_from_frames as network_from_frames
+from .network import network_from_networkx as network_from_networkx
+from .network import network_from_scipy as network_from_scipy
+from .network import read_folder as read_folder
+from .network import read_network as read_network
+from .network import read_tables as read_tables
+from .network import write_folder as write_folder
+from .network import write_tables as write_tables
+from .trained import TrainedModel as TrainedModel
+from .training import Dmte as Dmte
+from .training import EpochReport as EpochReport
+from .training import TrainingRun as TrainingRun
+
+__version__: str
+__all__: list[str]

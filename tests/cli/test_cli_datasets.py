@@ -1,0 +1,165 @@
+"""``dmte datasets``, against a mirror folder."""
+
+import json
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+from dmte.cli import main
+from dmte.network.datasets import DATASETS, DataFile, Dataset, Origin, blob_id
+
+VERB: ModuleType = import_module("dmte.cli.datasets")  # the package's name for it is the verb
+
+
+class Done(NamedTuple):
+    """What a command has left on the terminal."""
+
+    code: int | str | None
+    out: str
+    error: str
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of data sets, and a mirror with the data set ``tiny``."""
+    texts = tmp_path / "mirror" / "tiny" / "data.txt"
+    texts.parent.mkdir(parents=True)
+    texts.write_text("one\ntwo\n")
+    (texts.parent / "graph.txt").write_text("0\t1\n")
+    files = tuple(
+        DataFile(path.name, blob_id(path), path.stat().st_size)
+        for path in (texts, texts.parent / "graph.txt")
+    )
+    tiny = Dataset("tiny", "two texts", 2, 1, files, Origin("some/where", "tiny"))
+    known = {"concepts": DATASETS["concepts"], "tiny": tiny}
+    for module in (VERB, import_module("dmte.network.datasets")):
+        monkeypatch.setattr(module, "DATASETS", known)
+    monkeypatch.setenv("DMTE_MIRROR", (tmp_path / "mirror").as_uri())
+    monkeypatch.setenv("DMTE_DATA", str(tmp_path / "root"))
+    for variable in ("FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(variable, raising=False)
+    return tmp_path / "root"
+
+
+def dmte(capsys: pytest.CaptureFixture[str], *arguments: str) -> Done:
+    with pytest.raises(SystemExit) as stopped:
+        main(["datasets", *arguments])
+    return Done(stopped.value.code, *capsys.readouterr())
+
+
+def refusal(done: Done) -> str:
+    """Return the one line with which a mistake is refused."""
+    assert done.code == 2
+    assert done.out == ""
+    assert done.error.startswith("dmte: ")
+    assert done.error.count("\n") == 1
+    return done.error
+
+
+def test_without_a_verb_the_verbs_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    done = dmte(capsys)
+    assert (done.code, done.error) == (0, "")
+    assert all(verb in done.out for verb in ("list", "download", "path"))
+
+
+def test_a_data_set_is_downloaded_and_found(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert dmte(capsys, "download", "tiny") == (0, f"tiny is in {root / 'tiny'}\n", "")
+    assert dmte(capsys, "path", "tiny") == (0, f"{root / 'tiny'}\n", "")
+    assert (root / "tiny" / "data.txt").read_text() == "one\ntwo\n"
+
+
+def test_a_terminal_sees_progress_unless_it_is_quiet(
+    capsys: pytest.CaptureFixture[str], root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    done = dmte(capsys, "download", "tiny", "concepts")
+    assert "tiny/data.txt" in done.error
+    assert len(done.out.splitlines()) == 2
+    for path in (root / "tiny").iterdir():
+        path.unlink()
+    assert dmte(capsys, "download", "tiny", "--quiet").error == ""
+
+
+def test_the_list_says_what_is_here(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def state() -> str:
+        line = dmte(capsys, "list").out.splitlines()[2]
+        assert line.startswith("tiny             2       1  ")
+        assert line.endswith("  two texts")
+        return line[28:].removesuffix("two texts").strip()
+
+    assert "comes with dmte" in dmte(capsys, "list").out
+    assert state() == "no"
+    dmte(capsys, "download", "tiny")
+    assert state() == "yes"
+    (root / "tiny" / "data.txt").write_text("mine")
+    assert state() == "yes, with another data.txt"
+    (root / "tiny" / "graph.txt").unlink()
+    assert state() == "in part, without graph.txt, with another data.txt"
+
+
+def test_the_list_is_json_for_machines(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (root / "tiny").mkdir(parents=True)
+    (root / "tiny" / "graph.txt").write_text("0\t1\n")
+    found = json.loads(dmte(capsys, "list", "--json").out)
+    assert found["folder"] == str(root)
+    concepts, tiny = found["datasets"]
+    assert concepts["bundled"]
+    assert concepts["complete"]
+    assert tiny == {
+        "name": "tiny",
+        "description": "two texts",
+        "vertices": 2,
+        "edges": 1,
+        "bundled": False,
+        "origin": "some/where/tiny",
+        "folder": str(root / "tiny"),
+        "files": ["data.txt", "graph.txt"],
+        "missing": ["data.txt"],
+        "different": [],
+        "complete": False,
+    }
+
+
+def test_the_bundled_data_set_is_always_here(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = dmte(capsys, "path", "concepts").out.strip()
+    assert (Path(folder) / "concepts.jsonl").is_file()
+    assert dmte(capsys, "download", "concepts").out == f"concepts is in {folder}\n"
+
+
+def test_the_path_of_an_absent_data_set_says_how_to_get_it(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refusal(dmte(capsys, "path", "tiny"))
+    assert f"DMTE_DATA is {root}, which lacks tiny/data.txt and tiny/graph.txt" in line
+    assert "'dmte datasets download tiny'" in line
+
+
+def test_an_unknown_name_is_refused_before_anything_is_fetched(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refusal(dmte(capsys, "download", "tiny", "tinny"))
+    assert line == "dmte: there is no data set 'tinny'; there are concepts, tiny\n"
+    assert not root.exists()
+
+
+def test_a_failed_download_is_one_line(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mirror" / "tiny" / "data.txt").write_text("one\ntwO\n")
+    assert "is not the published file" in refusal(dmte(capsys, "download", "tiny"))
+    assert not root.exists()
+
+
+def test_an_interrupt_says_how_to_go_on(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(VERB, "download", interrupt)
+    done = dmte(capsys, "download", "tiny")
+    line = "dmte: interrupted; 'dmte datasets download tiny' goes on from what has arrived\n"
+    assert done == (130, "", line)
