@@ -1,11 +1,11 @@
-"""The area under the ROC curve against the slow double loop."""
+"""The figures for a ranking against the slow loops."""
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmte.ranking import auc
+from dmte.ranking import auc, average_precision, mean_ranks
 
 # Few different values, so that most examples have ties.
 scores = st.lists(st.sampled_from([-2.5, -1.0, 0.0, 0.5, 3.0, 1e30]), min_size=1, max_size=12)
@@ -73,3 +73,41 @@ def test_a_score_that_is_not_a_number_wins_nothing(
     positive: list[float], negative: list[float]
 ) -> None:
     assert auc(torch.tensor(positive), torch.tensor(negative)) == slow_auc(positive, negative)
+
+
+def slow_average_precision(positive: list[float], negative: list[float]) -> float:
+    """Walk down the thresholds, counting anew at each."""
+    total, before = 0.0, 0.0
+    for threshold in sorted({*positive, *negative}, reverse=True):
+        found = sum(score >= threshold for score in positive)
+        passed = sum(score >= threshold for score in negative)
+        recall = found / len(positive)
+        total += (recall - before) * found / (found + passed)
+        before = recall
+    return total
+
+
+@given(positive=scores, negative=scores)
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_average_precision_equals_the_walk(positive: list[float], negative: list[float]) -> None:
+    found = average_precision(torch.tensor(positive), torch.tensor(negative))
+    assert found == pytest.approx(slow_average_precision(positive, negative), abs=1e-12)
+
+
+@given(own=scores, others=st.lists(scores, min_size=1, max_size=1))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_ranks_count_those_above_and_half_the_ties(
+    own: list[float], others: list[list[float]]
+) -> None:
+    rivals = others[0]
+    table = torch.tensor(rivals).expand(len(own), -1)
+    for score, rank in zip(own, mean_ranks(torch.tensor(own), table).tolist(), strict=True):
+        above = sum(rival > score for rival in rivals)
+        assert rank == 1 + above + sum(rival == score for rival in rivals) / 2
+
+
+def test_a_score_that_is_no_number_is_a_mistake() -> None:
+    nan, one = torch.tensor([float("nan")]), torch.tensor([1.0])
+    assert average_precision(nan, one) == average_precision(one, nan) == 0.5
+    assert mean_ranks(nan, one.unsqueeze(1)).tolist() == [2.0]
+    assert mean_ranks(one, nan.unsqueeze(1)).tolist() == [2.0]

@@ -25,6 +25,7 @@ from dmte.storage import (
     write_parts,
 )
 
+BLOCK = 1 << 16  # Pairs scored at a time.
 Similarity = Literal["dot", "cosine"]
 
 
@@ -117,7 +118,11 @@ class Embedding:
         if by not in ("dot", "cosine"):
             raise ConfigError(f"by must be dot or cosine, not {by!r}")
         table = normalize(self.vectors) if by == "cosine" else self.vectors
-        return (table[pairs[:, 0]] * table[pairs[:, 1]]).sum(dim=1)
+        # In blocks, so that millions of pairs need no millions of rows at once.
+        blocks = [
+            (table[block[:, 0]] * table[block[:, 1]]).sum(dim=1) for block in pairs.split(BLOCK)
+        ]
+        return torch.cat(blocks) if blocks else table.new_zeros(0)
 
     def most_similar(self, name: str, k: int = 10) -> list[Neighbor]:
         """Return the ``k`` vertices closest to ``name`` by cosine (section 5.3), best first."""

@@ -1,4 +1,7 @@
-"""The area under the ROC curve (section 5): how often an edge outscores a pair that is none."""
+"""Figures for a ranking (section 5): how far edges stand above pairs that are none.
+
+A score that is not a number is a mistake: an edge's loses to everything, any other wins.
+"""
 
 import torch
 from jaxtyping import Float
@@ -11,10 +14,45 @@ def auc(positive: Float[Tensor, " positive"], negative: Float[Tensor, " negative
     >>> auc(torch.tensor([3.0, 1.0]), torch.tensor([2.0, 1.0]))
     0.625
     """
-    # What is not a number wins nothing and loses to nothing.
     ordered = negative[~negative.isnan()].sort().values
     contenders = positive[~positive.isnan()]
     below = torch.searchsorted(ordered, contenders)
     not_above = torch.searchsorted(ordered, contenders, right=True)
     wins = (below + not_above).sum(dtype=torch.float64) / 2
     return float(wins / (len(positive) * len(negative)))
+
+
+def average_precision(
+    positive: Float[Tensor, " positive"], negative: Float[Tensor, " negative"]
+) -> float:
+    """Return Σ_k (R_k - R_{k-1}) P_k, precision and recall at every distinct score, best first.
+
+    >>> average_precision(torch.tensor([3.0, 1.0]), torch.tensor([2.0]))
+    0.8333333333333333
+    """
+    scores = torch.cat([_or(positive, -torch.inf), _or(negative, torch.inf)])
+    distinct, which = scores.unique(return_inverse=True)  # ascending
+    counts = torch.zeros(2, len(distinct), dtype=torch.float64)
+    counts[0].index_add_(0, which[: len(positive)], torch.ones(len(positive)).double())
+    counts[1].index_add_(0, which[len(positive) :], torch.ones(len(negative)).double())
+    found, passed = counts.flip(1).cumsum(dim=1)
+    precision = found / (found + passed)
+    return float((counts[0].flip(0) * precision).sum() / len(positive))
+
+
+def mean_ranks(
+    positive: Float[Tensor, " positive"], others: Float[Tensor, "positive others"]
+) -> Float[Tensor, " positive"]:
+    """Return the rank of each score among its own others, from 1; a tie counts half.
+
+    >>> mean_ranks(torch.tensor([2.0]), torch.tensor([[3.0, 2.0, 1.0]])).tolist()
+    [2.5]
+    """
+    own, others = _or(positive, -torch.inf).unsqueeze(1), _or(others, torch.inf)
+    above, ties = (others > own).double(), (others == own).double()
+    return 1 + (above + ties / 2).sum(dim=1)
+
+
+def _or(scores: Tensor, otherwise: float) -> Tensor:
+    """Return the scores with ``otherwise`` for those that are not a number."""
+    return scores.masked_fill(scores.isnan(), otherwise)

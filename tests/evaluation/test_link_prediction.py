@@ -1,5 +1,6 @@
 """Link prediction: networks whose AUC is known by hand, and questions that never leak."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,9 @@ import torch
 from dmte.embedding import Embedding
 from dmte.errors import SplitError
 from dmte.evaluation import METHODS, PROTOCOLS, LinkTask, published_task, strict_task
+from dmte.evaluation.link_prediction import training_edges_task, ways_to_score
 from dmte.network import TextualNetwork, read_folder
+from dmte.network.split import Leaks, draw_unlinked
 
 
 class KnowsEverything:
@@ -40,15 +43,46 @@ def test_an_oracle_scores_one_its_opposite_zero_and_ignorance_half(
         assert protocol(planted, 0.5, 0).auc(KnowsNothing()) == 0.5
 
 
-def test_a_paired_task_compares_an_edge_with_its_own_non_edges_only(
+def test_a_paired_task_compares_an_edge_with_its_own_candidates_only(
     planted: TextualNetwork,
 ) -> None:
     """Scores 3, 1 against own 2, 0: two wins; against all: three of four."""
     vectors = torch.tensor([[1.0], [3.0], [2.0], [1.0], [0.0]])
     embedding = Embedding(tuple("abcde"), vectors, 1)
-    edges, non_edges = torch.tensor([[0, 1], [0, 3]]), torch.tensor([[[0, 2]], [[0, 4]]])
-    assert LinkTask(planted, edges, non_edges, is_paired=True).auc(embedding) == 1.0
-    assert LinkTask(planted, edges, non_edges, is_paired=False).auc(embedding) == 0.75
+    edges, others = torch.tensor([[0, 1], [0, 3]]), torch.tensor([[2], [4]])
+    non_edges = torch.tensor([[0, 2], [0, 4]])
+    none = Leaks(0, 0)
+    paired = LinkTask(planted, edges, non_edges, others, is_paired=True, leaks=none)
+    pooled = LinkTask(planted, edges, non_edges, others, is_paired=False, leaks=none)
+    assert paired.auc(embedding) == 1.0
+    assert pooled.auc(embedding) == 0.75
+
+
+def test_ranks_are_known_by_hand(planted: TextualNetwork) -> None:
+    """The edge (0, 1) scores 3 among 4, 3, 0: rank 2.5; (0, 2) scores 9 among 4, 3, 0: rank 1."""
+    vectors = torch.tensor([[1.0], [3.0], [9.0], [4.0], [3.0], [0.0]])
+    score = Embedding(tuple("abcdef"), vectors, 1).score
+    edges, others = torch.tensor([[0, 1], [0, 2]]), torch.tensor([[3, 4, 5], [3, 4, 5]])
+    non_edges = torch.tensor([[0, 3], [0, 4]])
+    scores = LinkTask(
+        planted, edges, non_edges, others, is_paired=True, leaks=Leaks(0, 0)
+    ).evaluate(score)
+    assert scores.mrr == pytest.approx((1 / 2.5 + 1) / 2)
+    assert scores.hits_at_10 == 1.0
+    assert scores.auc == pytest.approx((1.5 / 3 + 1) / 2)
+    # 9, then 4 that is none, then 3 and 3 tied: 1 · 1/2 at the first, 2/4 · 1/2 at the last.
+    assert scores.average_precision == pytest.approx(0.75)
+
+
+def test_hits_are_the_share_ranked_among_the_ten_best(planted: TextualNetwork) -> None:
+    """Vertex v scores -v, so an edge to vertex 10 stands behind ten of its candidates."""
+    vectors = -torch.arange(30.0).unsqueeze(1)
+    vectors[0] = 1.0
+    score = Embedding(tuple(map(str, range(30))), vectors, 1).score
+    edges = torch.tensor([[0, 10], [0, 11]])
+    others = torch.tensor([[*range(1, 10), *range(20, 30)], [*range(1, 11), *range(20, 29)]])
+    task = LinkTask(planted, edges, edges, others, is_paired=True, leaks=Leaks(0, 0))
+    assert task.evaluate(score).hits_at_10 == 0.5
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -67,20 +101,80 @@ def test_strict_asks_about_every_hidden_edge_and_as_many_non_edges(
     proper = {pair for pair in given if pair[0] != pair[1]}
     hidden = {tuple(sorted(edge)) for edge in task.edges.tolist()}
     trained = {tuple(sorted(edge)) for edge in task.train.edges.tolist()}
-    asked = {tuple(sorted(pair)) for pair in task.non_edges.flatten(0, 1).tolist()}
+    asked = {tuple(sorted(pair)) for pair in task.non_edges.tolist()}
     assert hidden | trained == proper
     assert not hidden & trained
     assert not asked & given
-    assert len(task.non_edges.flatten(0, 1)) == len(task.edges)
+    assert len(task.non_edges) == len(task.edges)
+    ranked = {
+        tuple(sorted((source, other)))
+        for source, others in zip(task.edges[:, 0].tolist(), task.candidates.tolist(), strict=True)
+        for other in others
+    }
+    assert not ranked & given
+    assert all(one != other for one, other in ranked)
+    assert task.leaks == Leaks(0, 0)
 
 
 def test_published_asks_only_about_ends_that_kept_an_edge(planted: TextualNetwork) -> None:
     task = published_task(planted, 0.3, seed=0)
     kept = set(task.train.edges.flatten().tolist())
     assert set(task.edges.flatten().tolist()) <= kept
-    assert set(task.non_edges.flatten().tolist()) <= kept
-    assert torch.equal(task.non_edges[..., 0], task.edges[:, :1].expand(-1, 10))
-    assert not (task.non_edges[..., 1] == task.edges[:, 1:]).any()
+    assert set(task.candidates.flatten().tolist()) <= kept
+    assert torch.equal(task.non_edges[:, 0], task.edges[:, 0])
+    assert not (task.candidates == task.edges[:, 1:]).any()
+
+
+def test_published_counts_loops_and_reversed_lines_among_the_hidden() -> None:
+    """Every line twice, once reversed, and a loop per vertex: what is hidden is often known."""
+    ring = [(v, (v + 1) % 40) for v in range(40)]
+    lines = [*ring, *((j, i) for i, j in ring), *((v, v) for v in range(40))]
+    network = TextualNetwork(
+        ids=tuple(map(str, range(40))), texts=[""] * 40, edges=torch.tensor(lines)
+    )
+    task = published_task(network, 0.5, seed=0)
+    trained = {tuple(sorted(edge)) for edge in task.train.edges.tolist()}
+    hidden = Counter(lines) - Counter(map(tuple, task.train.edges.tolist()))
+    loops = sum(count for (i, j), count in hidden.items() if i == j)
+    known = sum(n for (i, j), n in hidden.items() if i != j and tuple(sorted((i, j))) in trained)
+    assert task.leaks == Leaks(self_loops=loops, trained_on=known)
+    assert loops
+    assert known
+
+
+def test_asking_about_training_edges_asks_about_them_all(planted: TextualNetwork) -> None:
+    task = training_edges_task(planted, 0.5, seed=0)
+    honest = published_task(planted, 0.5, seed=0)
+    assert torch.equal(task.train.edges, honest.train.edges)
+    assert torch.equal(task.edges, task.train.edges)
+    assert task.leaks == Leaks(0, len(task.edges))
+
+
+def test_an_end_linked_to_everybody_is_asked_from_the_other() -> None:
+    star = TextualNetwork(
+        ids=tuple("abcdefgh"), texts=[""] * 8, edges=torch.tensor([[0, v] for v in range(1, 8)])
+    )
+    task = strict_task(star, 0.5, seed=0)
+    assert (task.edges[:, 1] == 0).all()
+    assert not (task.candidates == 0).any()
+
+
+def test_a_pair_that_nothing_can_be_compared_with_is_refused() -> None:
+    """A triangle with a vertex that two of its corners are linked to."""
+    edges = torch.tensor([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3]])
+    network = TextualNetwork(ids=tuple("abcd"), texts=[""] * 4, edges=edges)
+    with pytest.raises(SplitError, match="linked to every vertex"):
+        draw_unlinked(network, edges[:1], 3, torch.Generator())
+
+
+def test_an_embedding_is_scored_by_dot_and_cosine_and_others_their_own_way(
+    planted: TextualNetwork,
+) -> None:
+    vectors = torch.tensor([[1.0, 0.0], [2.0, 0.0]])
+    ways = ways_to_score(Embedding(("a", "b"), vectors, 2))
+    pair = torch.tensor([[0, 1]])
+    assert {name: float(score(pair)) for name, score in ways.items()} == {"dot": 2, "cosine": 1}
+    assert list(ways_to_score(KnowsEverything(planted))) == ["own"]
 
 
 def test_published_refuses_a_split_that_leaves_no_question() -> None:
@@ -100,6 +194,6 @@ def test_every_method_answers(planted: TextualNetwork) -> None:
 
 @pytest.mark.slow
 def test_word_averages_reach_the_papers_figure_on_cora(data_folder: Path) -> None:
-    """Table 1 prints 96.0 at 55 %; experiments/cora_links.py measures more seeds and ratios."""
+    """Table 1 prints 96.0 at 55 %, `dmte reproduce cora-links` measures all seeds and ratios."""
     task = published_task(read_folder(data_folder / "cora"), 0.55, seed=0)
     assert task.auc(METHODS["dmte-paper"].fit(task.train, 0)) >= 0.95

@@ -6,7 +6,10 @@
                 the ends of such edges, r ≠ j; the share of wins, a tie counting half. The tables
                 of CANE and DMTE were made this way
 
-A task holds the questions, so every method answers the same ones.
+A task holds the questions, so every method answers the same ones. Average precision takes one pair
+that is no edge per hidden edge. MRR and Hits@10 rank j among NUM_CANDIDATES other vertices r by the
+scores of (i, j) and (i, r): under *strict* no edge links r to i, under *published* r is drawn as
+for the AUC. The papers print neither; the same candidates for all methods make them comparable.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,36 +20,80 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from dmte.embedding import PairScorer
+from dmte.embedding import Embedding, PairScorer
 from dmte.errors import SplitError
 from dmte.network import TextualNetwork
-from dmte.network.split import draw_non_edges, published_split, strict_split
+from dmte.network.split import (
+    Leaks,
+    count_leaks,
+    draw_non_edges,
+    draw_unlinked,
+    published_split,
+    strict_split,
+)
 from dmte.randomness import generator_for
-from dmte.ranking import auc
+from dmte.ranking import auc, average_precision, mean_ranks
 
-NEGATIVES_PER_EDGE = 10
-"""Draws of r per hidden edge under *published*; the tables drew one, more only cut the noise."""
+NUM_CANDIDATES = 100
+"""Vertices a hidden edge's end is ranked among; draws of r under *published*, where the tables drew
+one, and more only cut the noise."""
+NUM_HITS = 10
+
+ScorePairs = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class LinkScores:
+    """How well hidden edges were told from other pairs; 1 is perfect."""
+
+    auc: float
+    average_precision: float
+    mrr: float
+    """The mean of 1 / rank of a hidden edge's end among its candidates."""
+    hits_at_10: float
+    """The share of hidden edges whose end is among the ten best."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkTask:
-    """A network to learn from, hidden edges, and the unlinked pairs they are compared with."""
+    """A network to learn from, hidden edges, and the pairs they are compared with."""
 
     train: TextualNetwork
     edges: Int[Tensor, "edges 2"]
-    non_edges: Int[Tensor, "edges draws 2"]
+    non_edges: Int[Tensor, "edges 2"]
+    """A pair that is no edge for every hidden edge."""
+    candidates: Int[Tensor, "edges draws"]
+    """The vertices r with which the second end of every hidden edge competes."""
     is_paired: bool
-    """Whether an edge competes only with its own non-edges, or with all of them."""
+    """Whether for the AUC an edge competes only with its own candidates, or with all non-edges."""
+    leaks: Leaks
+    """Which of the hidden edges can be read off the training edges; none under *strict*."""
 
     def auc(self, scorer: PairScorer) -> float:
-        """Return how often ``scorer`` puts a hidden edge above an unlinked pair."""
-        positive = scorer.score(self.edges)
-        negative = scorer.score(self.non_edges.flatten(0, 1)).view(self.non_edges.shape[:2])
-        if not self.is_paired:
-            return auc(positive, negative.flatten())
-        wins = (positive.unsqueeze(1) > negative).double()
-        ties = (positive.unsqueeze(1) == negative).double()
-        return float((wins + ties / 2).mean())
+        """Return how often ``scorer`` puts a hidden edge above a pair that is none."""
+        return self.evaluate(scorer.score).auc
+
+    def evaluate(self, score: ScorePairs) -> LinkScores:
+        """Return every figure of what ``score`` says of the pairs."""
+        positive, negative = score(self.edges), score(self.non_edges)
+        sources = self.edges[:, :1].expand_as(self.candidates)
+        others = score(torch.stack([sources, self.candidates], dim=2).flatten(0, 1))
+        ranks = mean_ranks(positive, others.view(self.candidates.shape))
+        # The rank of an edge is one, plus the candidates that won, plus half of those that tied.
+        share_of_wins = float(1 - (ranks - 1).mean() / self.candidates.shape[1])
+        return LinkScores(
+            auc=share_of_wins if self.is_paired else auc(positive, negative),
+            average_precision=average_precision(positive, negative),
+            mrr=float((1 / ranks).mean()),
+            hits_at_10=float((ranks <= NUM_HITS).double().mean()),
+        )
+
+
+def ways_to_score(scorer: PairScorer) -> dict[str, ScorePairs]:
+    """Return how a fitted method can score: an embedding by dot and cosine, others their way."""
+    if not isinstance(scorer, Embedding):
+        return {"own": scorer.score}
+    return {"dot": scorer.score, "cosine": lambda pairs: scorer.score(pairs, by="cosine")}
 
 
 def strict_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:
@@ -58,7 +105,10 @@ def strict_task(network: TextualNetwork, train_fraction: float, seed: int) -> Li
     generator = generator_for(seed, "strict split")
     split = strict_split(network, train_fraction, generator)
     non_edges = draw_non_edges(network, len(split.hidden), generator)
-    return LinkTask(split.train, split.hidden, non_edges.unsqueeze(1), is_paired=False)
+    edges, candidates = draw_unlinked(network, split.hidden, NUM_CANDIDATES, generator)
+    return LinkTask(
+        split.train, edges, non_edges, candidates, is_paired=False, leaks=count_leaks(split)
+    )
 
 
 def published_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:
@@ -69,20 +119,41 @@ def published_task(network: TextualNetwork, train_fraction: float, seed: int) ->
     """
     generator = generator_for(seed, "published split")
     split = published_split(network, train_fraction, generator)
-    has_edge = torch.zeros(network.num_vertices, dtype=torch.bool)
-    has_edge[split.train.edges.flatten()] = True
-    edges = split.hidden[has_edge[split.hidden].all(dim=1)]
-    candidates = split.hidden.unique()
-    candidates = candidates[has_edge[candidates]]
-    if len(edges) == 0 or len(candidates) < 2:
+    return _paired_task(split.train, split.hidden, count_leaks(split), generator)
+
+
+def training_edges_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:
+    """Return the published task as the released script later asked it: about the training edges.
+
+    No method may be judged by it. It is here to show what that does to the figures.
+
+    Raises:
+        SplitError: The network cannot be split so.
+    """
+    generator = generator_for(seed, "published split")
+    split = published_split(network, train_fraction, generator)
+    edges = split.train.edges
+    return _paired_task(split.train, edges, Leaks(0, len(edges)), generator)
+
+
+def _paired_task(
+    train: TextualNetwork, asked: Int[Tensor, "asked 2"], leaks: Leaks, generator: torch.Generator
+) -> LinkTask:
+    """Return the edges ``asked`` whose ends kept an edge, each with its own candidates."""
+    has_edge = torch.zeros(train.num_vertices, dtype=torch.bool)
+    has_edge[train.edges.flatten()] = True
+    edges = asked[has_edge[asked].all(dim=1)]
+    pool = asked.unique()
+    pool = pool[has_edge[pool]]
+    if len(edges) == 0 or len(pool) < 2:
         raise SplitError("no hidden edge has two ends that kept an edge; train on more of them")
-    shape = (len(edges), NEGATIVES_PER_EDGE)
-    others = candidates[torch.randint(len(candidates), shape, generator=generator)]
+    shape = (len(edges), NUM_CANDIDATES)
+    others = pool[torch.randint(len(pool), shape, generator=generator)]
     while bool((clash := others == edges[:, 1:]).any()):
-        again = torch.randint(len(candidates), (int(clash.sum()),), generator=generator)
-        others[clash] = candidates[again]
-    sources = edges[:, :1].expand(shape)
-    return LinkTask(split.train, edges, torch.stack([sources, others], dim=2), is_paired=True)
+        again = torch.randint(len(pool), (int(clash.sum()),), generator=generator)
+        others[clash] = pool[again]
+    non_edges = torch.stack([edges[:, 0], others[:, 0]], dim=1)
+    return LinkTask(train, edges, non_edges, others, is_paired=True, leaks=leaks)
 
 
 PROTOCOLS: Mapping[str, Callable[[TextualNetwork, float, int], LinkTask]] = MappingProxyType(
