@@ -7,6 +7,7 @@ above 32 MB back to the system every time and gets them back page by page: filli
 
 import ctypes
 import sys
+from typing import Any
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # The parameters of mallopt, from glibc's malloc.h.
 _LARGEST = 2**31 - 1
@@ -17,9 +18,19 @@ def keep_freed_memory() -> bool:
 
     The peak of memory in use stays what it was. Without glibc nothing changes.
     """
-    if sys.platform != "linux":
-        return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    mallopt = _from_glibc("mallopt")
     if mallopt is None:
         return False
     return bool(mallopt(_MMAP_THRESHOLD, _LARGEST) and mallopt(_TRIM_THRESHOLD, _LARGEST))
+
+
+def release_freed_memory() -> None:
+    """Hand what was kept back to the system, for instance before memory is measured."""
+    trim = _from_glibc("malloc_trim")
+    if trim is not None:
+        trim(0)
+
+
+def _from_glibc(name: str) -> Any:
+    """Return a function of the C library, or None where it is another's."""
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 
 from dmte.cli.datasets import datasets
 from dmte.cli.demo import demo
+from dmte.cli.evaluate import evaluate
 from dmte.cli.info import info
 from dmte.cli.similar import similar
 from dmte.cli.train import train
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 for verb in (demo, info, train, similar):
     app.command()(verb)
+app.add_typer(evaluate, name="evaluate")
 app.add_typer(datasets, name="datasets")
 
 

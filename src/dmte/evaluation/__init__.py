@@ -1,23 +1,45 @@
-"""Link prediction, and every method by name."""
+"""Link prediction and classification of every method, on the same questions."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from dmte.baselines import BASELINES
-from dmte.config import VARIANTS
-from dmte.embedding import Method
-from dmte.evaluation.link_prediction import PROTOCOLS, LinkTask, published_task, strict_task
-from dmte.training import Dmte
-
-METHODS: Mapping[str, Method] = MappingProxyType(
-    {
-        "dmte-paper": Dmte.of(VARIANTS["word-average"]),
-        "dmte-paper-no-diffusion": Dmte.of(VARIANTS["no-diffusion"]),
-        "dmte-paper-text-only": Dmte.of(VARIANTS["text-only"]),
-        "dmte-paper-bilstm": Dmte.of(VARIANTS["bilstm"]),
-        **BASELINES,
-    }
+from dmte.evaluation.cells import Cell, ClassCell, LinkCell
+from dmte.evaluation.classification import (
+    LABEL_FRACTIONS,
+    ClassScores,
+    ClassTask,
+    class_task,
+    classify,
 )
-"""DMTE in its four versions and every baseline, by the name the command line uses."""
+from dmte.evaluation.link_prediction import (
+    PROTOCOLS,
+    LinkScores,
+    LinkTask,
+    published_task,
+    strict_task,
+    ways_to_score,
+)
+from dmte.evaluation.methods import METHODS, choose_methods, find_method
+from dmte.evaluation.report import evaluate_classes, evaluate_links, summarize
+from dmte.evaluation.runner import run_cells
 
-__all__ = ["METHODS", "PROTOCOLS", "LinkTask", "published_task", "strict_task"]
+__all__ = [
+    "LABEL_FRACTIONS",
+    "METHODS",
+    "PROTOCOLS",
+    "Cell",
+    "ClassCell",
+    "ClassScores",
+    "ClassTask",
+    "LinkCell",
+    "LinkScores",
+    "LinkTask",
+    "choose_methods",
+    "class_task",
+    "classify",
+    "evaluate_classes",
+    "evaluate_links",
+    "find_method",
+    "published_task",
+    "run_cells",
+    "strict_task",
+    "summarize",
+    "ways_to_score",
+]

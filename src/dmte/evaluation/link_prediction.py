@@ -66,8 +66,10 @@ class LinkTask:
     """The vertices r with which the second end of every hidden edge competes."""
     is_paired: bool
     """Whether for the AUC an edge competes only with its own candidates, or with all non-edges."""
-    leaks: Leaks
-    """Which of the hidden edges can be read off the training edges; none under *strict*."""
+
+    def leaks(self) -> Leaks:
+        """Return which of the hidden edges can be read off the training edges; none if strict."""
+        return count_leaks(self.train, self.edges)
 
     def auc(self, scorer: PairScorer) -> float:
         """Return how often ``scorer`` puts a hidden edge above a pair that is none."""
@@ -106,9 +108,7 @@ def strict_task(network: TextualNetwork, train_fraction: float, seed: int) -> Li
     split = strict_split(network, train_fraction, generator)
     non_edges = draw_non_edges(network, len(split.hidden), generator)
     edges, candidates = draw_unlinked(network, split.hidden, NUM_CANDIDATES, generator)
-    return LinkTask(
-        split.train, edges, non_edges, candidates, is_paired=False, leaks=count_leaks(split)
-    )
+    return LinkTask(split.train, edges, non_edges, candidates, is_paired=False)
 
 
 def published_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:
@@ -119,7 +119,7 @@ def published_task(network: TextualNetwork, train_fraction: float, seed: int) ->
     """
     generator = generator_for(seed, "published split")
     split = published_split(network, train_fraction, generator)
-    return _paired_task(split.train, split.hidden, count_leaks(split), generator)
+    return _paired_task(split.train, split.hidden, generator)
 
 
 def training_edges_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:
@@ -132,12 +132,11 @@ def training_edges_task(network: TextualNetwork, train_fraction: float, seed: in
     """
     generator = generator_for(seed, "published split")
     split = published_split(network, train_fraction, generator)
-    edges = split.train.edges
-    return _paired_task(split.train, edges, Leaks(0, len(edges)), generator)
+    return _paired_task(split.train, split.train.edges, generator)
 
 
 def _paired_task(
-    train: TextualNetwork, asked: Int[Tensor, "asked 2"], leaks: Leaks, generator: torch.Generator
+    train: TextualNetwork, asked: Int[Tensor, "asked 2"], generator: torch.Generator
 ) -> LinkTask:
     """Return the edges ``asked`` whose ends kept an edge, each with its own candidates."""
     has_edge = torch.zeros(train.num_vertices, dtype=torch.bool)
@@ -153,7 +152,7 @@ def _paired_task(
         again = torch.randint(len(pool), (int(clash.sum()),), generator=generator)
         others[clash] = pool[again]
     non_edges = torch.stack([edges[:, 0], others[:, 0]], dim=1)
-    return LinkTask(train, edges, non_edges, others, is_paired=True, leaks=leaks)
+    return LinkTask(train, edges, non_edges, others, is_paired=True)
 
 
 PROTOCOLS: Mapping[str, Callable[[TextualNetwork, float, int], LinkTask]] = MappingProxyType(

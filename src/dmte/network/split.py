@@ -63,7 +63,7 @@ def refuse_leaks(split: EdgeSplit) -> None:
     Raises:
         SplitError: One is; it is named.
     """
-    leaks = _are_trained_on(split)
+    leaks = _are_trained_on(split.train, split.hidden)
     if bool(leaks.any()):
         ends = [split.train.ids[end] for end in split.hidden[leaks][0].tolist()]
         raise SplitError(
@@ -82,10 +82,10 @@ class Leaks:
     """Edges whose two ends another line, often the reversed one, joins among the training edges."""
 
 
-def count_leaks(split: EdgeSplit) -> Leaks:
+def count_leaks(train: TextualNetwork, hidden: Int[Tensor, "hidden 2"]) -> Leaks:
     """Return how many hidden edges are self-loops or, these aside, trained on as well."""
-    is_loop = split.hidden[:, 0] == split.hidden[:, 1]
-    leaks = _are_trained_on(split) & ~is_loop
+    is_loop = hidden[:, 0] == hidden[:, 1]
+    leaks = _are_trained_on(train, hidden) & ~is_loop
     return Leaks(self_loops=int(is_loop.sum()), trained_on=int(leaks.sum()))
 
 
@@ -148,12 +148,12 @@ def draw_unlinked(
         others.view(-1)[clash] = again
 
 
-def _are_trained_on(split: EdgeSplit) -> Bool[Tensor, " hidden"]:
+def _are_trained_on(
+    train: TextualNetwork, hidden: Int[Tensor, "hidden 2"]
+) -> Bool[Tensor, " hidden"]:
     """Return which hidden edges join two vertices that a training edge joins, either way."""
-    num_vertices = split.train.num_vertices
-    return torch.isin(
-        _pair_numbers(split.hidden, num_vertices), _pair_numbers(split.train.edges, num_vertices)
-    )
+    num_vertices = train.num_vertices
+    return torch.isin(_pair_numbers(hidden, num_vertices), _pair_numbers(train.edges, num_vertices))
 
 
 def _pair_numbers(pairs: Int[Tensor, "pairs 2"], num_vertices: int) -> Int[Tensor, " pairs"]:

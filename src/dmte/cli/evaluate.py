@@ -1,0 +1,232 @@
+"""``dmte evaluate``: how good a method is on a network, by hidden links or by labels."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+from typing import Annotated, Any, no_type_check
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from dmte.cli.networks import (
+    DirectedOption,
+    EdgesOption,
+    JsonOption,
+    NetworkArgument,
+    VerticesOption,
+    open_network,
+)
+from dmte.errors import ConfigError, Interrupted
+from dmte.evaluation.cells import Cell, class_cells, link_cells
+from dmte.evaluation.classification import LABEL_FRACTIONS
+from dmte.evaluation.report import (
+    CLASS_FIGURES,
+    LINK_FIGURES,
+    class_results,
+    link_results,
+    provenance,
+)
+from dmte.evaluation.runner import ReadNetwork, Timetable, available_cores, run_cells
+from dmte.network import TextualNetwork
+
+evaluate = typer.Typer(
+    help="Measure methods on a network, by hidden links or by labels.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+
+MethodsOption = Annotated[
+    str, typer.Option(help="Names with commas between them; 'all' for every method.")
+]
+SeedsOption = Annotated[int, typer.Option(help="How many seeds: 0, 1, ...")]
+WorkersOption = Annotated[
+    int | None, typer.Option(help="Fits at a time, a thread each; by default one per core.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+TITLES = {
+    "auc": "AUC",
+    "average_precision": "AP",
+    "mrr": "MRR",
+    "hits_at_10": "Hits@10",
+    "macro_f1": "Macro-F1",
+    "micro_f1": "Micro-F1",
+}
+
+
+@evaluate.callback()
+@no_type_check  # typer asks for its own Context and hands over that of click
+def _show_help(context: typer.Context) -> None:
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@evaluate.command("links")
+def evaluate_links(
+    network: NetworkArgument = None,
+    vertices: VerticesOption = None,
+    edges: EdgesOption = None,
+    directed: DirectedOption = False,
+    methods: MethodsOption = "dmte-paper,tfidf,adamic-adar",
+    train_fraction: Annotated[
+        str, typer.Option(help="Shares of the edges to learn from, with commas between them.")
+    ] = "0.5",
+    seeds: SeedsOption = 3,
+    protocol: Annotated[
+        str, typer.Option(help="strict, or published as in the papers' tables.")
+    ] = "strict",
+    workers: WorkersOption = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
+    fractions = numbers("--train-fraction", train_fraction)
+    cells = link_cells("", names(methods), fractions, [protocol], seeds)
+    read = partial(open_network, network, vertices, edges, directed=directed)
+    source = read()
+    for cell in link_cells("", [cells[0].method], fractions, [protocol], 1):
+        cell.check(source)  # Better now than after the first hour.
+    rows = link_results(run_with_progress(cells, read, workers, quiet=quiet))
+    if as_json:
+        _dump(source, cells, rows, protocol=protocol)
+        return
+    print(f"{source!r}, {protocol} protocol, seeds 0 to {seeds - 1}")
+    for fraction in fractions:
+        chosen = [row for row in rows if row["train_fraction"] == fraction]
+        print(f"\n{100 * fraction:g} % trained on{_leaks(chosen)}\n")
+        print(table(chosen, LINK_FIGURES))
+
+
+@evaluate.command("classes")
+def evaluate_classes(
+    network: NetworkArgument = None,
+    vertices: VerticesOption = None,
+    edges: EdgesOption = None,
+    directed: DirectedOption = False,
+    methods: MethodsOption = "dmte-paper,tfidf",
+    label_fraction: Annotated[
+        str, typer.Option(help="Shares of the labelled vertices to learn from.")
+    ] = ",".join(f"{share:g}" for share in LABEL_FRACTIONS),
+    seeds: SeedsOption = 3,
+    workers: WorkersOption = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Learn vectors from all links and predict labels from them with a linear SVM."""
+    fractions = numbers("--label-fraction", label_fraction)
+    cells = class_cells("", names(methods), fractions, seeds)
+    read = partial(open_network, network, vertices, edges, directed=directed)
+    source = read()
+    cells[0].check(source)
+    rows = class_results(run_with_progress(cells, read, workers, quiet=quiet))
+    if as_json:
+        _dump(source, cells, rows)
+        return
+    print(f"{source!r}, seeds 0 to {seeds - 1}")
+    for fraction in fractions:
+        print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
+        print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))
+
+
+def names(text: str) -> list[str]:
+    """Return the names in ``text``, which has commas between them."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def numbers(option: str, text: str) -> list[float]:
+    """Return the numbers in ``text``, which has commas between them.
+
+    Raises:
+        ConfigError: One is no number.
+    """
+    try:
+        return [float(number) for number in names(text)]
+    except ValueError as problem:
+        raise ConfigError(
+            f"{option} takes numbers with commas between them, as in 0.15,0.55, not {text!r}"
+        ) from problem
+
+
+def run_with_progress(
+    cells: Sequence[Cell], read: ReadNetwork, workers: int | None, *, quiet: bool
+) -> Iterator[tuple[Cell, dict[str, Any]]]:
+    """Yield the results of the cells, with how far it is and how long it will take on stderr."""
+    count = available_cores() if workers is None else workers
+    if count < 1:
+        raise ConfigError(f"workers must be at least 1, not {count}")
+    times = Timetable(cells, min(count, max(len(cells), 1)))
+    with _bar(len(cells), quiet=quiet) as show:
+        try:
+            for cell, result in run_cells(cells, read, count):
+                times.note(cell, result["fit_seconds"])
+                show(cell, times.seconds_left())
+                yield cell, result
+        except KeyboardInterrupt as problem:
+            raise Interrupted(f"interrupted after {times.done} of {len(cells)} fits") from problem
+
+
+@contextmanager
+def _bar(total: int, *, quiet: bool) -> Iterator[Callable[[Cell, float], None]]:
+    """Show how many cells are done: as a bar in a terminal, as lines in a file."""
+    console = Console(stderr=True, soft_wrap=True)
+    is_bar = console.is_terminal and not quiet
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=not is_bar) as bar:
+        task = bar.add_task("starting", total=total)
+
+        def show(cell: Cell, seconds_left: float) -> None:
+            words = f"{cell.title()}, about {timedelta(seconds=round(seconds_left))} left"
+            bar.update(task, advance=1, description=words)
+            if not is_bar and not quiet:
+                done = int(bar.tasks[0].completed)
+                print(f"{done}/{total}  {words}", file=sys.stderr)
+
+        yield show
+
+
+def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
+    """Return the rows as aligned lines, in per cent, with the spread of every figure."""
+    width = max((len(row["method"]) for row in rows), default=0)
+    ways = any("score" in row for row in rows)
+    heads = "".join(f"{TITLES[figure]:>10}{'±':>6}" for figure in figures)
+    lines = [f"{'method':<{width}}{'  score ' if ways else ''}{heads}{'fit s':>9}{'MB':>8}"]
+    for row in rows:
+        way = f"  {row['score']:<6}" if ways else ""
+        memory = "" if row["peak_mb"] is None else f"{row['peak_mb']:,}"
+        cells = "".join(_percent(row[figure]) for figure in figures)
+        lines.append(f"{row['method']:<{width}}{way}{cells}{row['fit_seconds']:>9.1f}{memory:>8}")
+    return "\n".join(lines)
+
+
+def _percent(summary: dict[str, Any]) -> str:
+    spread = "" if summary["std"] is None else f"{100 * summary['std']:.1f}"
+    return f"{100 * summary['mean']:>10.1f}{spread:>6}"
+
+
+def _leaks(rows: Sequence[dict[str, Any]]) -> str:
+    """Return how many of the hidden edges give themselves away, if the protocol lets them."""
+    if not rows or not (rows[0]["self_loops"] or rows[0]["trained_on"]):
+        return ""
+    first = rows[0]
+    return (
+        f"; of {first['hidden_edges']:,.0f} hidden lines {first['self_loops']:,.0f} are self-loops "
+        f"and {first['trained_on']:,.0f} are also trained on, mostly reversed"
+    )
+
+
+def _dump(
+    network: TextualNetwork, cells: Sequence[Cell], rows: list[dict[str, Any]], **more: Any
+) -> None:
+    about = {
+        "vertices": network.num_vertices,
+        "edges": len(network.edges),
+        "directed": network.directed,
+        "fingerprint": network.fingerprint(),
+    }
+    report = {"network": about} | more | {"results": rows} | provenance(cells)
+    json.dump(report, sys.stdout, indent=2)
+    print()

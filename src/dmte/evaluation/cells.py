@@ -1,0 +1,223 @@
+"""The unit of every evaluation: one fit of one method, and what it is asked.
+
+A cell is a pure function of its fields and the network, so it is computed once and kept.
+"""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from hashlib import sha256
+from typing import Any, Protocol, runtime_checkable
+
+import scipy.sparse as sp
+from torch import Tensor
+
+from dmte.embedding import Method
+from dmte.errors import ConfigError
+from dmte.evaluation.classification import LABEL_FRACTIONS, ClassTask, class_task
+from dmte.evaluation.link_prediction import (
+    PROTOCOLS,
+    LinkTask,
+    training_edges_task,
+    ways_to_score,
+)
+from dmte.evaluation.measuring import measure
+from dmte.evaluation.methods import choose_methods, find_method
+from dmte.network import TextualNetwork
+
+DIGITS = 5
+"""Decimals kept of a score between 0 and 1."""
+TRAINING_EDGES = "training-edges"
+"""What the released script asked: no protocol, but the experiment that shows what it does."""
+
+_TASKS = {**PROTOCOLS, TRAINING_EDGES: training_edges_task}
+
+
+@runtime_checkable
+class HasVectors(Protocol):
+    """What classification needs of a fitted method: a row per vertex."""
+
+    vectors: Tensor | sp.csr_array
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell(ABC):
+    """A method with its settings, on a network, with a seed."""
+
+    network: str
+    """The network's name and the beginning of its fingerprint, under which results are kept."""
+    method: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What differs from the method's own settings."""
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """What it is, in one line: equal keys have equal results on the same network."""
+        return json.dumps(self.describe(), sort_keys=True)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the fields, and a digest of all settings, so that a changed default shows."""
+        fitted = json.dumps(describe_settings(self.configured_method()), sort_keys=True)
+        fields = {"kind": type(self).__name__} | asdict(self)
+        return fields | {"settings_digest": sha256(fitted.encode()).hexdigest()[:12]}
+
+    def title(self) -> str:
+        """Return what it is, for people."""
+        return f"{self.method}, seed {self.seed}"
+
+    def configured_method(self) -> Method:
+        """Return the method with its settings put in."""
+        method = find_method(self.method)
+        if not self.settings:
+            return method
+        if not is_dataclass(method) or isinstance(method, type):
+            raise ConfigError(f"{self.method} has no settings")
+        return replace(method, **self.settings)
+
+    @abstractmethod
+    def check(self, network: TextualNetwork) -> None:
+        """Pose the questions and fit nothing: refuse at once what cannot be asked.
+
+        Raises:
+            SplitError: The network cannot be split so.
+        """
+
+    @abstractmethod
+    def run(self, network: TextualNetwork) -> dict[str, Any]:
+        """Return the scores, the time and the memory of this cell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkCell(Cell):
+    """Link prediction at one training fraction."""
+
+    protocol: str
+    train_fraction: float
+
+    def run(self, network: TextualNetwork) -> dict[str, Any]:
+        """Return the scores by dot product and cosine, and what leaked."""
+        task = self._task(network)
+        fit = measure(lambda: self.configured_method().fit(task.train, self.seed))
+        ways, leaks = ways_to_score(fit.result), task.leaks()
+        return {
+            "scores": {way: _rounded(task.evaluate(score)) for way, score in ways.items()},
+            "hidden_edges": len(task.edges),
+            "self_loops": leaks.self_loops,
+            "trained_on": leaks.trained_on,
+        } | _cost(fit.seconds, fit.peak_mb)
+
+    def title(self) -> str:
+        """Return what it is, for people."""
+        return f"{self.method}, {100 * self.train_fraction:g} % {self.protocol}, seed {self.seed}"
+
+    def check(self, network: TextualNetwork) -> None:
+        """Split the edges."""
+        self._task(network)
+
+    def _task(self, network: TextualNetwork) -> LinkTask:
+        return _TASKS[self.protocol](network, self.train_fraction, self.seed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassCell(Cell):
+    """Classification with vectors from all edges, at several shares of the labelled vertices."""
+
+    label_fractions: tuple[float, ...] = LABEL_FRACTIONS
+
+    def run(self, network: TextualNetwork) -> dict[str, Any]:
+        """Return the scores at every share; the seed draws the vectors and the split."""
+        tasks = self._tasks(network)
+        fit = measure(lambda: self.configured_method().fit(network, self.seed))
+        if not isinstance(fit.result, HasVectors):
+            raise ConfigError(f"{self.method} has no vectors to classify vertices by")
+        vectors = fit.result.vectors
+        scores = {share: _rounded(task.evaluate(vectors)) for share, task in tasks.items()}
+        return {"scores": scores} | _cost(fit.seconds, fit.peak_mb)
+
+    def check(self, network: TextualNetwork) -> None:
+        """Split the labelled vertices."""
+        self._tasks(network)
+
+    def _tasks(self, network: TextualNetwork) -> dict[str, ClassTask]:
+        return {
+            f"{share:g}": class_task(network, share, self.seed) for share in self.label_fractions
+        }
+
+
+def link_cells(
+    network: str,
+    methods: Sequence[str],
+    train_fractions: Sequence[float],
+    protocols: Sequence[str],
+    num_seeds: int,
+) -> list[LinkCell]:
+    """Return a cell per method, training fraction, protocol and seed, seed by seed.
+
+    Raises:
+        ConfigError: There is no such method or protocol, or a number is out of range.
+    """
+    unknown = set(protocols) - set(_TASKS)
+    if unknown:
+        raise ConfigError(
+            f"protocol must be one of {', '.join(PROTOCOLS)}, not {', '.join(sorted(unknown))}"
+        )
+    _check_fractions("train_fraction", train_fractions)
+    return [
+        LinkCell(
+            network=network, method=method, protocol=protocol, train_fraction=fraction, seed=seed
+        )
+        for seed in _seeds(num_seeds)
+        for method in choose_methods(methods)
+        for fraction in train_fractions
+        for protocol in protocols
+    ]
+
+
+def class_cells(
+    network: str, methods: Sequence[str], label_fractions: Sequence[float], num_seeds: int
+) -> list[ClassCell]:
+    """Return a cell per method and seed.
+
+    Raises:
+        ConfigError: There is no such method, it has no vectors, or a number is out of range.
+    """
+    _check_fractions("label_fraction", label_fractions)
+    return [
+        ClassCell(network=network, method=method, label_fractions=tuple(label_fractions), seed=seed)
+        for seed in _seeds(num_seeds)
+        for method in choose_methods(methods, with_vectors=True)
+    ]
+
+
+def describe_settings(method: Method) -> dict[str, Any]:
+    """Return every setting of a method as plain values."""
+    if is_dataclass(method) and not isinstance(method, type):
+        return asdict(method)
+    return {}
+
+
+def _check_fractions(name: str, fractions: Sequence[float]) -> None:
+    wrong = [fraction for fraction in fractions if not 0 < fraction < 1]
+    if wrong:
+        raise ConfigError(f"{name} must be between 0 and 1, not {wrong[0]:g}")
+    if not fractions:
+        raise ConfigError(f"give at least one {name}")
+
+
+def _seeds(num_seeds: int) -> range:
+    if num_seeds < 1:
+        raise ConfigError(f"seeds must be at least 1, not {num_seeds}")
+    return range(num_seeds)
+
+
+def _rounded(scores: Any) -> dict[str, float]:
+    return {name: round(value, DIGITS) for name, value in asdict(scores).items()}
+
+
+def _cost(seconds: float, peak_mb: float | None) -> dict[str, Any]:
+    return {
+        "fit_seconds": round(seconds, 2),
+        "peak_mb": None if peak_mb is None else round(peak_mb),
+    }

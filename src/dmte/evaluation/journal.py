@@ -1,0 +1,74 @@
+"""Finished cells, kept as they finish: a line of JSON each, on disk before the next begins."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from dmte.errors import StorageError
+from dmte.evaluation.cells import Cell
+
+
+class Journal:
+    """The results of cells, in a file that only grows.
+
+    A run that was killed leaves at most half a line at the end, which is dropped.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._results = _read(path)
+
+    def __contains__(self, cell: Cell) -> bool:
+        return cell.key in self._results
+
+    def __getitem__(self, cell: Cell) -> Mapping[str, Any]:
+        return self._results[cell.key]
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def add(self, cell: Cell, result: Mapping[str, Any]) -> None:
+        """Keep a result; it is on disk when this returns.
+
+        Raises:
+            StorageError: It cannot be written.
+        """
+        line = json.dumps({"cell": cell.describe(), "result": result}) + "\n"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("a", encoding="utf-8") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as problem:
+            raise StorageError(f"{self.path} cannot be written: {problem.strerror}") from problem
+        self._results[cell.key] = result
+
+
+def _read(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return every result by its cell's key; half a line at the end is cut off the file.
+
+    Raises:
+        StorageError: It cannot be read, or a line is none of ours.
+    """
+    try:
+        content = path.read_bytes()
+        whole = content[: content.rfind(b"\n") + 1]
+        if len(whole) < len(content):
+            os.truncate(path, len(whole))
+    except FileNotFoundError:
+        return {}
+    except OSError as problem:
+        raise StorageError(f"{path} cannot be read: {problem.strerror}") from problem
+    results = {}
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            entry = json.loads(line)
+            results[json.dumps(entry["cell"], sort_keys=True)] = entry["result"]
+        except (ValueError, TypeError, KeyError) as problem:
+            raise StorageError(
+                f"{path}, line {number} holds no result; delete the line to compute it anew"
+            ) from problem
+    return results

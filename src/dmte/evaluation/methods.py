@@ -1,0 +1,56 @@
+"""DMTE and every baseline, by the name the command line uses."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from dmte.baselines import BASELINES
+from dmte.config import VARIANTS
+from dmte.embedding import Method
+from dmte.errors import ConfigError
+from dmte.training import Dmte
+
+METHODS: Mapping[str, Method] = MappingProxyType(
+    {
+        "dmte-paper": Dmte.of(VARIANTS["word-average"]),
+        "dmte-paper-no-diffusion": Dmte.of(VARIANTS["no-diffusion"]),
+        "dmte-paper-text-only": Dmte.of(VARIANTS["text-only"]),
+        "dmte-paper-bilstm": Dmte.of(VARIANTS["bilstm"]),
+        **BASELINES,
+    }
+)
+"""DMTE in its four versions and every baseline."""
+
+LINKS_ONLY = frozenset({"adamic-adar"})
+"""Methods that score pairs and have no vectors to classify by."""
+
+
+def find_method(name: str) -> Method:
+    """Return the method called ``name``.
+
+    Raises:
+        ConfigError: There is none; names that come close are proposed.
+    """
+    if name in METHODS:
+        return METHODS[name]
+    close = get_close_matches(name, METHODS, n=2)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(METHODS)}"
+    raise ConfigError(f"there is no method {name!r}; {hint}")
+
+
+def choose_methods(names: Sequence[str], *, with_vectors: bool = False) -> list[str]:
+    """Return the names, ``all`` standing for every method.
+
+    Raises:
+        ConfigError: A name is no method's, or that method has no vectors although it needs them.
+    """
+    chosen = []
+    for name in names:
+        if name == "all":
+            chosen += [known for known in METHODS if not with_vectors or known not in LINKS_ONLY]
+            continue
+        find_method(name)
+        if with_vectors and name in LINKS_ONLY:
+            raise ConfigError(f"{name} scores pairs and has no vectors to classify vertices by")
+        chosen.append(name)
+    return list(dict.fromkeys(chosen))

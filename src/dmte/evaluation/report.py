@@ -1,0 +1,173 @@
+"""Results for people and for programs: mean, spread and interval over seeds."""
+
+import math
+import platform
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dmte.evaluation.cells import (
+    DIGITS,
+    Cell,
+    ClassCell,
+    LinkCell,
+    class_cells,
+    describe_settings,
+    link_cells,
+)
+from dmte.evaluation.classification import LABEL_FRACTIONS
+from dmte.evaluation.methods import METHODS
+from dmte.network import TextualNetwork
+from dmte.trained import environment
+
+CONFIDENCE = 0.95
+LINK_FIGURES = ("auc", "average_precision", "mrr", "hits_at_10")
+CLASS_FIGURES = ("macro_f1", "micro_f1")
+
+Results = Iterable[tuple[Cell, Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A figure over seeds."""
+
+    mean: float
+    std: float | None
+    """The standard deviation of one seed; none from a single one."""
+    interval: tuple[float, float] | None
+    """Where the mean lies with 95 % confidence, by Student's t."""
+    values: Sequence[float]
+
+
+def summarize(values: Sequence[float]) -> Summary:
+    """Return mean, standard deviation and 95 % interval of one value per seed.
+
+    >>> summarize([0.9, 0.92]).interval
+    (0.78294, 1.03706)
+    """
+    from scipy.stats import t as student
+
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return Summary(round(mean, DIGITS), None, None, values)
+    std = statistics.stdev(values)
+    reach = float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * std / math.sqrt(len(values))
+    interval = (round(mean - reach, DIGITS), round(mean + reach, DIGITS))
+    return Summary(round(mean, DIGITS), round(std, DIGITS), interval, values)
+
+
+def link_results(results: Results) -> list[dict[str, Any]]:
+    """Return a row per method, protocol, training fraction and way to score."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for cell, result in _by_seed(results, LinkCell):
+        for way in result["scores"]:
+            key = (cell.method, _settings_key(cell), cell.protocol, cell.train_fraction, way)
+            groups.setdefault(key, []).append(result)
+    return [
+        {
+            "method": method,
+            "settings": dict(settings),
+            "protocol": protocol,
+            "train_fraction": fraction,
+            "score": way,
+        }
+        | _figures([result["scores"][way] for result in group], LINK_FIGURES)
+        | _costs(group)
+        | {
+            name: round(statistics.fmean(result[name] for result in group), 1)
+            for name in ("hidden_edges", "self_loops", "trained_on")
+        }
+        for (method, settings, protocol, fraction, way), group in groups.items()
+    ]
+
+
+def class_results(results: Results) -> list[dict[str, Any]]:
+    """Return a row per method and share of labelled vertices."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for cell, result in _by_seed(results, ClassCell):
+        for share in result["scores"]:
+            groups.setdefault((cell.method, _settings_key(cell), share), []).append(result)
+    return [
+        {"method": method, "settings": dict(settings), "label_fraction": float(share)}
+        | _figures([result["scores"][share] for result in group], CLASS_FIGURES)
+        | _costs(group)
+        for (method, settings, share), group in groups.items()
+    ]
+
+
+def evaluate_links(
+    network: TextualNetwork,
+    methods: Sequence[str],
+    train_fractions: Sequence[float],
+    *,
+    protocol: str = "strict",
+    num_seeds: int = 10,
+) -> list[dict[str, Any]]:
+    """Return how well the methods predict hidden edges of ``network``, by ``link_results``.
+
+    >>> from dmte.network import read_network
+    >>> rows = evaluate_links(read_network("concepts"), ["tfidf"], [0.5], num_seeds=2)
+    >>> rows[0]["method"], len(rows[0]["auc"]["values"])
+    ('tfidf', 2)
+
+    Raises:
+        ConfigError: There is no such method or protocol.
+        SplitError: The network cannot be split so.
+    """
+    cells = link_cells("", methods, train_fractions, [protocol], num_seeds)
+    return link_results((cell, cell.run(network)) for cell in cells)
+
+
+def evaluate_classes(
+    network: TextualNetwork,
+    methods: Sequence[str],
+    label_fractions: Sequence[float] = LABEL_FRACTIONS,
+    *,
+    num_seeds: int = 10,
+) -> list[dict[str, Any]]:
+    """Return how well the methods' vectors predict labels of ``network``, by ``class_results``.
+
+    Raises:
+        ConfigError: There is no such method, or it has no vectors.
+        SplitError: The labels of the network cannot be split so.
+    """
+    cells = class_cells("", methods, label_fractions, num_seeds)
+    return class_results((cell, cell.run(network)) for cell in cells)
+
+
+def provenance(cells: Iterable[Cell]) -> dict[str, Any]:
+    """Return what made the results: versions, machine, seeds and every method's settings."""
+    cells = list(cells)
+    return environment() | {
+        "threads": 1,
+        "machine": {"system": platform.system(), "processor": platform.machine()},
+        "seeds": sorted({cell.seed for cell in cells}),
+        "settings": {cell.method: describe_settings(cell.configured_method()) for cell in cells},
+    }
+
+
+def _by_seed(results: Results, kind: type[Cell]) -> list[tuple[Any, Mapping[str, Any]]]:
+    """Return the cells of one kind by method and seed, whichever was done first."""
+    order = {name: position for position, name in enumerate(METHODS)}
+    return sorted(
+        ((cell, result) for cell, result in results if isinstance(cell, kind)),
+        key=lambda pair: (order[pair[0].method], pair[0].seed),
+    )
+
+
+def _settings_key(cell: Cell) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(cell.settings.items()))
+
+
+def _figures(scores: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, Any]:
+    return {name: asdict(summarize([score[name] for score in scores])) for name in names}
+
+
+def _costs(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the mean time of a fit and the largest peak of memory."""
+    peaks = [result["peak_mb"] for result in group if result["peak_mb"] is not None]
+    return {
+        "fit_seconds": round(statistics.fmean(result["fit_seconds"] for result in group), 2),
+        "peak_mb": max(peaks, default=None),
+    }
