@@ -65,6 +65,7 @@ LAYERS = [
     "evaluation.methods",
     "evaluation.measuring",
     "evaluation.cells",
+    "evaluation.case_study",
     "evaluation.journal",
     "evaluation.runner",
     "evaluation.report",

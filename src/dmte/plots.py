@@ -1,8 +1,10 @@
-"""Pictures: a map of an embedding in two dimensions.
+"""Pictures: a map of an embedding in two dimensions, and figures over a range.
 
 matplotlib is an extra, imported only when a picture is drawn.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +20,7 @@ from dmte.network import TextualNetwork
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Paul Tol's muted and vibrant schemes, made for color-blind eyes; shapes tell the rest.
 COLORS = (
@@ -43,16 +46,7 @@ def draw_map(network: TextualNetwork, embedding: Embedding, path: Path, seed: in
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as problem:
-        raise MissingExtraError(
-            "a map needs matplotlib, which is not installed; pip install 'dmte[plots]'"
-        ) from problem
-    figure = Figure(figsize=(9, 7.5), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
+    figure, axes = _blank(9, 7.5)
     places = flatten(embedding, seed)
     for number, name in enumerate(network.classes or [""]):
         chosen = np.array([name in classes for classes in network.labels or ()], dtype=bool)
@@ -60,6 +54,62 @@ def draw_map(network: TextualNetwork, embedding: Embedding, path: Path, seed: in
     axes.set_axis_off()
     axes.set_title(f"{network.num_vertices:,} vertices, near ones similar", loc="left")
     figure.savefig(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A figure over a range, with its spread."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    spread: Sequence[float]
+
+
+def draw_lines(lines: Sequence[Line], axis_names: tuple[str, str], paths: Sequence[Path]) -> None:
+    """Draw the lines, told apart by color and shape, with a bar for the spread, to every path.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    figure, axes = _blank(7, 4.5)
+    for number, line in enumerate(lines):
+        axes.errorbar(
+            line.x,
+            line.y,
+            yerr=line.spread,
+            label=line.name,
+            color=COLORS[3 * number % len(COLORS)],
+            marker=SHAPES[number % len(SHAPES)],
+            capsize=2,
+        )
+    axes.set_xlabel(axis_names[0])
+    axes.set_ylabel(axis_names[1])
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    from matplotlib import rc_context
+
+    with rc_context({"svg.hashsalt": "dmte"}):  # So that the same results make the same file.
+        for path in paths:
+            figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def _blank(width: float, height: float) -> "tuple[Figure, Axes]":
+    """Return an empty picture of this size in inches, outside of pyplot's global state.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as problem:
+        raise MissingExtraError(
+            "a picture needs matplotlib, which is not installed; pip install 'dmte[plots]'"
+        ) from problem
+    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.add_subplot()
 
 
 def _draw_class(axes: "Axes", places: Float[np.ndarray, "some 2"], name: str, number: int) -> None:

@@ -16,6 +16,7 @@ from dmte.cli.datasets import datasets
 from dmte.cli.demo import demo
 from dmte.cli.evaluate import evaluate
 from dmte.cli.info import info
+from dmte.cli.reproduce import reproduce
 from dmte.cli.similar import similar
 from dmte.cli.train import train
 from dmte.errors import DmteError, Interrupted
@@ -30,7 +31,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, info, train, similar):
+for verb in (demo, info, train, similar, reproduce):
     app.command()(verb)
 app.add_typer(evaluate, name="evaluate")
 app.add_typer(datasets, name="datasets")

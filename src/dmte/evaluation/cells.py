@@ -22,7 +22,7 @@ from dmte.evaluation.link_prediction import (
     training_edges_task,
     ways_to_score,
 )
-from dmte.evaluation.measuring import measure
+from dmte.evaluation.measuring import Measured, measure
 from dmte.evaluation.methods import choose_methods, find_method
 from dmte.network import TextualNetwork
 
@@ -106,7 +106,7 @@ class LinkCell(Cell):
             "hidden_edges": len(task.edges),
             "self_loops": leaks.self_loops,
             "trained_on": leaks.trained_on,
-        } | _cost(fit.seconds, fit.peak_mb)
+        } | cost(fit)
 
     def title(self) -> str:
         """Return what it is, for people."""
@@ -134,7 +134,7 @@ class ClassCell(Cell):
             raise ConfigError(f"{self.method} has no vectors to classify vertices by")
         vectors = fit.result.vectors
         scores = {share: _rounded(task.evaluate(vectors)) for share, task in tasks.items()}
-        return {"scores": scores} | _cost(fit.seconds, fit.peak_mb)
+        return {"scores": scores} | cost(fit)
 
     def check(self, network: TextualNetwork) -> None:
         """Split the labelled vertices."""
@@ -198,6 +198,14 @@ def describe_settings(method: Method) -> dict[str, Any]:
     return {}
 
 
+def cost(fit: Measured[Any]) -> dict[str, Any]:
+    """Return what a fit took, for its result."""
+    return {
+        "fit_seconds": round(fit.seconds, 2),
+        "peak_mb": None if fit.peak_mb is None else round(fit.peak_mb),
+    }
+
+
 def _check_fractions(name: str, fractions: Sequence[float]) -> None:
     wrong = [fraction for fraction in fractions if not 0 < fraction < 1]
     if wrong:
@@ -214,10 +222,3 @@ def _seeds(num_seeds: int) -> range:
 
 def _rounded(scores: Any) -> dict[str, float]:
     return {name: round(value, DIGITS) for name, value in asdict(scores).items()}
-
-
-def _cost(seconds: float, peak_mb: float | None) -> dict[str, Any]:
-    return {
-        "fit_seconds": round(seconds, 2),
-        "peak_mb": None if peak_mb is None else round(peak_mb),
-    }

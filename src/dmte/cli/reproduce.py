@@ -1,0 +1,171 @@
+"""``dmte reproduce``: the tables and figures of the paper, measured again."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dmte.cli.evaluate import QuietOption, WorkersOption, names, run_with_progress
+from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError
+from dmte.evaluation.cells import Cell
+from dmte.evaluation.document import document, find_row, section
+from dmte.evaluation.journal import Journal
+from dmte.evaluation.methods import find_method
+from dmte.evaluation.reproduction import (
+    HOP_WEIGHTS,
+    TARGETS,
+    Target,
+    is_quick,
+    journal_of,
+    read_results,
+    write_results,
+)
+from dmte.network import read_network
+from dmte.plots import Line, draw_lines
+
+ALL, REPORT = "all", "report"
+
+
+def reproduce(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help=f"{', '.join(TARGETS)}; all; or report, which writes one page of what is there.",
+        ),
+    ],
+    out: Annotated[
+        Path, typer.Option(help="Where results are kept, and taken up again from.")
+    ] = Path("reproduction"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Three ratios, two seeds, nothing that takes long.")
+    ] = False,
+    methods: Annotated[
+        str | None, typer.Option(help="Measure these only; results of others are kept.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="At most so many seeds.")] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Where the report goes; by default beside the results.")
+    ] = None,
+    workers: WorkersOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Measure a table or figure of the paper again, beside what the paper prints.
+
+    Finished fits are kept: the same command goes on after an interruption.
+    """
+    if target == REPORT:
+        _report(out, page or out / "reproduction.md")
+        return
+    chosen = None if methods is None else names(methods)
+    for method in chosen or ():
+        find_method(method)
+    for one in _targets(target):
+        try:
+            network = read_network(one.network)
+        except NetworkError as problem:
+            if target != ALL:
+                raise
+            print(f"{one.name} is left out: {problem}", file=sys.stderr)
+            continue
+        journal = journal_of(out, one)
+        planned = [
+            cell
+            for cell in one.cells(network)
+            if (chosen is None or cell.method in chosen)
+            and (seeds is None or cell.seed < seeds)
+            and (not quick or is_quick(cell))
+        ]
+        _complete(one, planned, journal, workers, quiet=quiet)
+        results = one.results(network, journal)
+        if not results["rows"]:
+            raise ConfigError(f"{one.name} has no fit of these methods and seeds")
+        _write(out, results)
+        print(f"## {one.title}\n\n{section(results)}")
+
+
+def _targets(name: str) -> list[Target]:
+    if name == ALL:
+        return list(TARGETS.values())
+    if name not in TARGETS:
+        raise ConfigError(f"there is no target {name!r}; there are {', '.join(TARGETS)} and all")
+    return [TARGETS[name]]
+
+
+def _report(out: Path, page: Path) -> None:
+    """Write one page of all results in ``out``."""
+    found = read_results(out)
+    if not found:
+        raise ConfigError(
+            f"{out} holds no results; make some with dmte reproduce TARGET --out {out}"
+        )
+    folder = os.path.relpath(out, page.parent)
+    page.write_text(document(found, folder), "utf-8")
+    print(page)
+
+
+def _complete(
+    target: Target, cells: Sequence[Cell], journal: Journal, workers: int | None, *, quiet: bool
+) -> None:
+    """Run the cells that are not done yet, keeping each as it finishes."""
+    missing = [cell for cell in cells if cell not in journal]
+    if not quiet:
+        done = len(cells) - len(missing)
+        print(f"{target.name}: {len(missing)} fits to make, {done} done before", file=sys.stderr)
+    read = partial(read_network, target.network)
+    try:
+        for cell, result in run_with_progress(missing, read, workers, quiet=quiet):
+            journal.add(cell, result)
+    except Interrupted as problem:
+        raise Interrupted(f"{problem}; the same command goes on from there") from problem
+
+
+def _write(out: Path, results: Mapping[str, Any]) -> None:
+    """Write a target's JSON, its table and its figure, if the paper has one."""
+    folder = write_results(out, results).parent
+    (folder / "table.md").write_text(f"# {results['title']}\n\n{section(results)}", "utf-8")
+    figure = FIGURES.get(results["target"])
+    if figure is None:
+        return
+    try:
+        figure(results["rows"], [folder / "figure.png", folder / "figure.svg"])
+    except MissingExtraError as problem:
+        print(f"no figure: {problem}", file=sys.stderr)
+
+
+def _draw_hops(rows: Sequence[Mapping[str, Any]], paths: Sequence[Path]) -> None:
+    percents = sorted({round(100 * row["train_fraction"]) for row in rows})
+    lines = []
+    for percent in percents:
+        found = {
+            hops: find_row(rows, "dmte-paper", "published", percent, hops)
+            for hops in range(1, len(HOP_WEIGHTS) + 1)
+        }
+        auc = {hops: row["auc"] for hops, row in found.items() if row is not None}
+        lines.append(_line(f"{percent} % of the edges", auc))
+    draw_lines(lines, ("hops H", "AUC, published protocol, %"), paths)
+
+
+def _draw_classes(rows: Sequence[Mapping[str, Any]], paths: Sequence[Path]) -> None:
+    lines = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        own = {100 * r["label_fraction"]: r["macro_f1"] for r in rows if r["method"] == method}
+        lines.append(_line(method, own))
+    draw_lines(lines, ("labelled vertices trained on, %", "Macro-F1, %"), paths)
+
+
+def _line(name: str, summaries: Mapping[Any, Mapping[str, Any]]) -> Line:
+    return Line(
+        name,
+        x=list(summaries),
+        y=[100 * summary["mean"] for summary in summaries.values()],
+        spread=[100 * (summary["std"] or 0) for summary in summaries.values()],
+    )
+
+
+FIGURES = {"hops": _draw_hops, "dblp-classes": _draw_classes}
+"""Targets that are figures in the paper, and how they are drawn."""

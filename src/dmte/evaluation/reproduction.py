@@ -1,0 +1,194 @@
+"""Every table and figure of the paper as a target: the cells it needs, and what they come to.
+
+    cora-links, zhihu-links   Tables 1 and 2
+    hepth-links               the same on HepTh, for which the paper prints nothing
+    hops                      Figure 4: AUC over the number of hops H
+    dblp-classes              Figure 5: Macro-F1 over the share of labelled vertices
+    case-study                Table 3: the papers closest to one paper
+    training-edges            what asking about training edges, as the released script does, does
+
+A target has a folder. Finished cells are kept there as they finish, so that a run that was
+interrupted goes on where it stopped, and a longer run takes over what a quick one found.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from dmte.evaluation.case_study import CaseCell
+from dmte.evaluation.cells import (
+    TRAINING_EDGES,
+    Cell,
+    LinkCell,
+    class_cells,
+    link_cells,
+)
+from dmte.evaluation.classification import LABEL_FRACTIONS
+from dmte.evaluation.experiments import NUM_SEEDS, PERCENTS, load_experiments
+from dmte.evaluation.journal import Journal
+from dmte.evaluation.link_prediction import PROTOCOLS
+from dmte.evaluation.methods import METHODS
+from dmte.evaluation.report import class_results, link_results, provenance
+from dmte.network import TextualNetwork
+
+REFERENCES = ("random", "adamic-adar", "tfidf")
+"""What a table of the paper is compared with besides."""
+CLASSIFIED = ("dmte-paper", "random", "tfidf")
+HOP_WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
+"""λ for H = 1 to 8: the first H of these. The paper tunes them and prints none."""
+HOPS_PERCENTS = (15, 35, 55, 75)
+HOPS_SEEDS = 3
+QUICK_PERCENTS = (15, 55, 95)
+QUICK_SEEDS = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A table or figure of the paper."""
+
+    name: str
+    title: str
+    network: str
+    plan: Callable[[str], list[Cell]]
+    """The cells of a full run on the network of this name and fingerprint."""
+
+    def cells(self, network: TextualNetwork) -> list[Cell]:
+        """Return the cells of a full run."""
+        return self.plan(f"{self.network} {network.fingerprint()[:12]}")
+
+    def results(self, network: TextualNetwork, journal: Journal) -> dict[str, Any]:
+        """Return what the finished cells come to, with what made them."""
+        done = [(cell, journal[cell]) for cell in self.cells(network) if cell in journal]
+        rows = link_results(done) + class_results(done)
+        rows += [dict(result) for cell, result in done if isinstance(cell, CaseCell)]
+        about = {
+            "name": self.network,
+            "vertices": network.num_vertices,
+            "edges": len(network.edges),
+            "fingerprint": network.fingerprint(),
+        }
+        made = provenance(cell for cell, _ in done)
+        return {"target": self.name, "title": self.title, "network": about} | made | {"rows": rows}
+
+
+def is_quick(cell: Cell) -> bool:
+    """Return whether a quick run includes a cell: two seeds, three ratios, nothing slow."""
+    slow = {experiment.method for experiment in load_experiments() if not experiment.quick}
+    is_ratio = not isinstance(cell, LinkCell) or cell.train_fraction in {
+        percent / 100 for percent in QUICK_PERCENTS
+    }
+    return cell.seed < QUICK_SEEDS and is_ratio and cell.method not in slow
+
+
+def journal_of(folder: Path, target: Target) -> Journal:
+    """Return the finished cells of a target."""
+    return Journal(folder / target.name / "cells.jsonl")
+
+
+def write_results(folder: Path, results: Mapping[str, Any]) -> Path:
+    """Write the results of a target as JSON, a row per line; return the file."""
+    head = json.dumps({name: value for name, value in results.items() if name != "rows"}, indent=1)
+    rows = ",\n".join(json.dumps(row) for row in results["rows"])
+    path = folder / str(results["target"]) / "results.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f'{head[:-2]},\n "rows": [\n{rows}\n]}}\n', encoding="utf-8")
+    return path
+
+
+def read_results(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the results of every target that has some in ``folder``, by its name."""
+    paths = ((name, folder / name / "results.json") for name in TARGETS)
+    return {name: json.loads(path.read_text("utf-8")) for name, path in paths if path.is_file()}
+
+
+def _table(network: str) -> list[Cell]:
+    """Return the rows of a table that can be run, and the references, under both protocols."""
+    name = network.split()[0]
+    printed = [row for row in load_experiments() if row.network == name]
+    rows = printed or [row for row in load_experiments() if row.network == "cora"]
+    cells = _links(network, REFERENCES, PERCENTS, NUM_SEEDS)
+    for row in rows:
+        if row.method in METHODS:
+            own = _links(network, [row.method], PERCENTS, row.seeds)
+            cells += [replace(cell, settings=dict(row.settings)) for cell in own]
+    return sorted(cells, key=lambda cell: cell.seed)
+
+
+def _links(network: str, methods: Any, percents: Any, num_seeds: int, *more: str) -> list[Cell]:
+    fractions = [percent / 100 for percent in percents]
+    return [*link_cells(network, methods, fractions, more or list(PROTOCOLS), num_seeds)]
+
+
+def _hops(network: str) -> list[Cell]:
+    return [
+        replace(cell, settings={"hop_weights": HOP_WEIGHTS[:hops]})
+        for cell in _links(network, ["dmte-paper"], HOPS_PERCENTS, HOPS_SEEDS)
+        for hops in range(1, len(HOP_WEIGHTS) + 1)
+    ]
+
+
+def _classes(network: str) -> list[Cell]:
+    return [*class_cells(network, CLASSIFIED, LABEL_FRACTIONS, NUM_SEEDS)]
+
+
+def _case_study(network: str) -> list[Cell]:
+    return [CaseCell(network=network, method="dmte-paper", seed=0)]
+
+
+def _training_edges(network: str) -> list[Cell]:
+    return _links(network, ["dmte-paper"], QUICK_PERCENTS, NUM_SEEDS, "published", TRAINING_EDGES)
+
+
+TARGETS: Mapping[str, Target] = MappingProxyType(
+    {
+        target.name: target
+        for target in (
+            Target(
+                name="cora-links",
+                title="Table 1: link prediction on Cora",
+                network="cora",
+                plan=_table,
+            ),
+            Target(
+                name="zhihu-links",
+                title="Table 2: link prediction on Zhihu",
+                network="zhihu",
+                plan=_table,
+            ),
+            Target(
+                name="hepth-links",
+                title="Link prediction on HepTh",
+                network="hepth",
+                plan=_table,
+            ),
+            Target(
+                name="hops",
+                title="Figure 4: link prediction on Cora over the number of hops",
+                network="cora",
+                plan=_hops,
+            ),
+            Target(
+                name="dblp-classes",
+                title="Figure 5: vertex classification on DBLP",
+                network="dblp",
+                plan=_classes,
+            ),
+            Target(
+                name="case-study",
+                title="Table 3: the papers closest to a paper of DBLP",
+                network="dblp",
+                plan=_case_study,
+            ),
+            Target(
+                name="training-edges",
+                title="Asking about training edges, on Cora",
+                network="cora",
+                plan=_training_edges,
+            ),
+        )
+    }
+)
+"""Every target, by the name the command line uses."""
