@@ -1,0 +1,60 @@
+"""The journal: what was finished stays, whenever the process is killed."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from dmte.errors import StorageError
+from dmte.evaluation import LinkCell
+from dmte.evaluation.journal import Journal
+
+CELL = LinkCell(
+    network="n",
+    method="dmte-paper",
+    settings={"hop_weights": (1.0, 0.5)},
+    protocol="strict",
+    train_fraction=0.15,
+    seed=0,
+)
+RESULT = {"scores": {"dot": {"auc": 0.9}}, "fit_seconds": 1.5}
+
+
+def test_what_was_added_is_there_for_the_next_process(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "cells.jsonl"
+    Journal(path).add(CELL, RESULT)
+    journal = Journal(path)
+    assert CELL in journal
+    assert journal[CELL] == RESULT
+    assert replace(CELL, seed=1) not in journal
+    assert len(journal) == 1
+
+
+def test_a_kill_at_any_byte_of_a_line_loses_that_line_only(tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+    Journal(path).add(CELL, RESULT)
+    first = path.read_bytes()
+    Journal(path).add(replace(CELL, seed=1), RESULT)
+    whole = path.read_bytes()
+    for length in range(len(first), len(whole)):
+        path.write_bytes(whole[:length])
+        journal = Journal(path)
+        assert CELL in journal
+        assert replace(CELL, seed=1) not in journal
+        journal.add(replace(CELL, seed=1), RESULT)
+        assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("line", ["nonsense", "[]", "{}", '{"cell": {}}', "3", "\x00"])
+def test_a_line_of_somebody_elses_is_refused_with_its_number(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "cells.jsonl"
+    Journal(path).add(CELL, RESULT)
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2 holds no result"):
+        Journal(path)
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(StorageError, match="cannot be"):
+        Journal(tmp_path / "file" / "cells.jsonl").add(CELL, RESULT)

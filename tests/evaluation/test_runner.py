@@ -1,0 +1,80 @@
+"""Workers: the results of one process, in several, with nothing left behind."""
+
+import multiprocessing
+import os
+import signal
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+from dmte.errors import DmteError, TrainingError
+from dmte.evaluation import Cell, LinkCell, run_cells
+from dmte.evaluation.cells import link_cells
+from dmte.evaluation.runner import Timetable, available_cores
+from dmte.network import TextualNetwork, read_network
+from dmte.network.synthetic import PlantedTopics
+
+CELLS = link_cells("concepts", ["random", "tfidf"], [0.5], ["strict"], 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DyingCell(LinkCell):
+    """A fit that the system kills."""
+
+    def run(self, network: TextualNetwork) -> dict[str, Any]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return super().run(network)
+
+
+def draw(num_vertices: int) -> TextualNetwork:
+    return PlantedTopics(num_vertices=num_vertices).draw(torch.Generator().manual_seed(0))
+
+
+def scores(result: dict[str, Any]) -> Any:
+    return result["scores"]
+
+
+@pytest.mark.slow
+def test_workers_find_what_this_process_finds_and_leave() -> None:
+    before = set(multiprocessing.active_children())
+    network = read_network("concepts")
+    found = {
+        cell.key: scores(result)
+        for cell, result in run_cells(CELLS, partial(read_network, "concepts"), 2)
+    }
+    assert found == {cell.key: scores(cell.run(network)) for cell in CELLS}
+    for child in set(multiprocessing.active_children()) - before:
+        child.join(10)
+    assert set(multiprocessing.active_children()) <= before
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_said_and_one_that_fails_names_its_cell() -> None:
+    dying = DyingCell(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
+    with pytest.raises(TrainingError, match="a worker process died"):
+        list(run_cells([dying], partial(draw, 40), 1))
+    tiny = LinkCell(network="", method="tfidf", protocol="strict", train_fraction=0.001, seed=7)
+    with pytest.raises(DmteError, match=r"tfidf, 0\.1 % strict, seed 7: .* one side"):
+        list(run_cells([tiny], partial(draw, 40), 1))
+
+
+def test_no_cells_need_no_workers() -> None:
+    assert list(run_cells([], partial(draw, 40), 2)) == []
+
+
+def test_the_time_left_is_that_of_cells_of_the_same_method() -> None:
+    cells: list[Cell] = [*CELLS]
+    times = Timetable(cells, workers=2)
+    assert times.seconds_left() == 0.0
+    times.note(CELLS[0], 10.0)
+    assert times.done == 1
+    assert times.seconds_left() == (10.0 + 2 * 10.0) / 2
+    times.note(CELLS[1], 2.0)
+    assert times.seconds_left() == (10.0 + 2.0) / 2
+
+
+def test_there_is_a_core() -> None:
+    assert 1 <= available_cores() <= (os.cpu_count() or 1)
