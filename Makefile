@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.dmte-is-installed
 
-.PHONY: help setup demo test coverage lint types format bench reproduce clean
+.PHONY: help setup demo test coverage lint types format bench reproduce document clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -41,8 +41,12 @@ format: $(STAMP)  ## Put the code into its one format.
 bench: $(STAMP)  ## Measure speed and memory (see benchmarks/README.md).
 	@$(BIN)/python benchmarks/step.py
 
-reproduce: $(STAMP)  ## Measure link prediction on Cora as the paper does.
-	@$(BIN)/python experiments/cora_links.py
+reproduce: $(STAMP)  ## Measure the paper's tables and figures again, quickly, into reproduction/.
+	@$(BIN)/dmte reproduce all --quick
+	@$(BIN)/dmte reproduce report
+
+document: $(STAMP)  ## Write docs/reproduction.md anew from experiments/results.
+	@$(BIN)/dmte reproduce report --out experiments/results --page docs/reproduction.md
 
 clean:  ## Remove .venv and what the tools left behind.
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks/README.md"]
+PAGES = [
+    *(ROOT / folder / "README.md" for folder in (".", "benchmarks", "experiments")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 
 
 def name_of(page: Path) -> str:
@@ -41,5 +44,5 @@ def test_the_links_on_a_page_lead_somewhere(page: Path) -> None:
 
 def test_the_readme_names_every_verb() -> None:
     readme = (ROOT / "README.md").read_text()
-    for verb in ("demo", "info", "train", "similar"):
+    for verb in ("demo", "info", "train", "similar", "evaluate", "reproduce", "datasets"):
         assert f"dmte {verb}" in readme or f"make {verb}" in readme

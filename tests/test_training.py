@@ -217,7 +217,7 @@ def test_a_network_without_a_single_word_still_trains(planted: TextualNetwork) -
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_version_trains_on_cora(data_folder: Path, variant: str) -> None:
-    """Three steps over all edges; experiments/cora_links.py trains to the end."""
+    """Three steps over all edges; `dmte reproduce cora-links` trains to the end."""
     run = TrainingRun(
         read_folder(data_folder / "cora"), replace(VARIANTS[variant], epochs=3), seed=0
     )

@@ -72,7 +72,8 @@ def test_the_demo_scores_finds_and_draws(dmte: Run, folder: Path) -> None:
 
 def test_help_names_every_verb_and_every_setting(dmte: Run) -> None:
     verbs = dmte("--help").stdout
-    assert all(verb in verbs for verb in ("demo", "info", "train", "similar"))
+    for verb in ("demo", "info", "train", "similar", "evaluate", "reproduce", "datasets"):
+        assert verb in verbs
     options = dmte("train", "--help", COLUMNS="200").stdout
     for option in ("--hop-weights", "--epochs", "--resume", "--no-text-diffusion", "--variant"):
         assert option in options

@@ -1,0 +1,168 @@
+"""``dmte evaluate`` and ``dmte reproduce``, run as their users run them."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from dmte.cli import main
+from dmte.network import TextualNetwork, write_folder
+from dmte.network.synthetic import PlantedTopics
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of data sets in which a planted network goes by the name of hepth."""
+    folder = tmp_path_factory.mktemp("data")
+    drawn = PlantedTopics(num_vertices=120).draw(torch.Generator().manual_seed(1))
+    numbered = TextualNetwork(ids=tuple(map(str, range(120))), texts=drawn.texts, edges=drawn.edges)
+    write_folder(numbered, folder / "hepth")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def dmte(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "dmte", *arguments],
+            cwd=tmp_path_factory.getbasetemp(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            env=os.environ | {"DMTE_DATA": str(data)},
+        )
+
+    return run
+
+
+def test_links_are_evaluated_in_json_as_documented(dmte: Run) -> None:
+    done = dmte(
+        *("evaluate", "links", "concepts", "--methods", "tfidf,random", "--seeds", "2"),
+        *("--train-fraction", ".3,.6", "--json", "--quiet"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    report = json.loads(done.stdout)
+    assert report["network"]["vertices"] == 432
+    assert report["protocol"] == "strict"
+    assert report["seeds"] == [0, 1]
+    rows = report["results"]
+    assert {(row["method"], row["train_fraction"], row["score"]) for row in rows} == {
+        (method, fraction, score)
+        for fraction in (0.3, 0.6)
+        for method, score in (("tfidf", "own"), ("random", "dot"), ("random", "cosine"))
+    }
+    for row in rows:
+        for figure in ("auc", "average_precision", "mrr", "hits_at_10"):
+            assert len(row[figure]["values"]) == 2
+            low, high = row[figure]["interval"]
+            assert low <= row[figure]["mean"] <= high
+        assert row["fit_seconds"] >= 0
+    tfidf = [row["auc"]["mean"] for row in rows if row["method"] == "tfidf"]
+    assert all(0.7 < auc < 1 for auc in tfidf)
+
+
+def test_links_and_classes_are_tables_for_people(dmte: Run) -> None:
+    done = dmte(
+        *("evaluate", "links", "hepth", "--methods", "tfidf", "--seeds", "1"),
+        *("--protocol", "published"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "50 % trained on" in done.stdout
+    assert "1/1  tfidf, 50 % published, seed 0" in done.stderr
+    header, row = done.stdout.splitlines()[-2:]
+    assert header.split()[:3] == ["method", "score", "AUC"]
+    assert row.split()[:2] == ["tfidf", "own"]
+    done = dmte("evaluate", "classes", "concepts", "--methods", "tfidf", "--seeds", "2", "--quiet")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("tfidf") == 4
+    assert "10 % of the labelled vertices trained on" in done.stdout
+
+
+def test_a_reproduction_goes_on_where_it_stopped(dmte: Run, tmp_path: Path) -> None:
+    command = (
+        *("reproduce", "hepth-links", "--quick", "--methods", "tfidf,adamic-adar"),
+        *("--out", str(tmp_path)),
+    )
+    first = dmte(*command)
+    assert first.returncode == 0, first.stderr
+    assert "hepth-links: 24 fits to make, 0 done before" in first.stderr
+    cells = tmp_path / "hepth-links" / "cells.jsonl"
+    lines = cells.read_text().splitlines(keepends=True)
+    assert len(lines) == 24
+    cells.write_text("".join(lines[:20]) + lines[20][:40])
+    again = dmte(*command)
+    assert again.returncode == 0, again.stderr
+    assert "hepth-links: 4 fits to make, 20 done before" in again.stderr
+    kept = cells.read_text().splitlines(keepends=True)
+    assert kept[:20] == lines[:20]
+
+    def figures(line: str) -> str:
+        entry = json.loads(line)
+        return json.dumps([entry["cell"], entry["result"]["scores"]])
+
+    assert sorted(map(figures, kept)) == sorted(map(figures, lines))
+    assert "| TF-IDF | 15 % |" in (tmp_path / "hepth-links" / "table.md").read_text()
+    results = json.loads((tmp_path / "hepth-links" / "results.json").read_text())
+    assert results["seeds"] == [0, 1]
+    report = dmte("reproduce", "report", "--out", str(tmp_path))
+    assert report.returncode == 0, report.stderr
+    assert "## Link prediction on HepTh" in (tmp_path / "reproduction.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evaluate", "links", "concepts", "--methods", "deepwalking"], "no method 'deepwalking'"),
+        (["evaluate", "links", "concepts", "--train-fraction", "55"], "between 0 and 1, not 55"),
+        (["evaluate", "links", "concepts", "--train-fraction", "half"], "not 'half'"),
+        (["evaluate", "links", "concepts", "--protocol", "loose"], "strict, published, not loose"),
+        (["evaluate", "links", "concepts", "--seeds", "0"], "seeds must be at least 1"),
+        (["evaluate", "links", "concepts", "--workers", "0"], "workers must be at least 1"),
+        (["evaluate", "links"], "name a network"),
+        (["evaluate", "classes", "hepth", "--methods", "tfidf"], "has no labels"),
+        (["evaluate", "classes", "concepts", "--methods", "adamic-adar"], "has no vectors"),
+        (["reproduce", "table-9"], "there is no target 'table-9'"),
+        (["reproduce", "zhihu-links"], "data.txt"),
+        (["reproduce", "report", "--out", "empty"], "empty holds no results"),
+        (["reproduce", "hepth-links", "--methods", "tf"], "no method 'tf'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_gets_one_helpful_line(
+    arguments: list[str],
+    message: str,
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DMTE_DATA", str(data))
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    out, error = capsys.readouterr()
+    assert stopped.value.code == 2
+    assert out == ""
+    assert error.startswith("dmte: ")
+    assert error.count("\n") == 1
+    assert message in error
+
+
+def test_all_leaves_out_what_is_not_there_and_says_so(dmte: Run, tmp_path: Path) -> None:
+    done = dmte(
+        *("reproduce", "all", "--quick", "--methods", "random", "--seeds", "1", "--quiet"),
+        *("--out", str(tmp_path)),
+    )
+    assert done.returncode == 0, done.stderr
+    assert "cora-links is left out" in done.stderr
+    assert "dmte datasets download cora" in done.stderr
+    assert "## Link prediction on HepTh" in done.stdout

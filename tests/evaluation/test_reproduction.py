@@ -1,0 +1,214 @@
+"""Targets: which cells they need, and a page whose every figure comes from results."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dmte.embedding import Embedding
+from dmte.errors import ConfigError
+from dmte.evaluation import METHODS, ClassCell, LinkCell
+from dmte.evaluation.case_study import PRINTED, QUERY, CaseCell
+from dmte.evaluation.cells import TRAINING_EDGES
+from dmte.evaluation.document import SECTIONS, document, section
+from dmte.evaluation.experiments import PERCENTS, load_experiments
+from dmte.evaluation.journal import Journal
+from dmte.evaluation.reproduction import (
+    TARGETS,
+    Target,
+    is_quick,
+    journal_of,
+    read_results,
+    write_results,
+)
+from dmte.network import TextualNetwork, read_folder, read_network
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "experiments" / "results"
+FIGURES = {"auc": 0.9, "average_precision": 0.8, "mrr": 0.5, "hits_at_10": 0.7}
+
+
+def made_up(cell: Any) -> dict[str, Any]:
+    """Return a result whose AUC tells the cell apart."""
+    cost = {"fit_seconds": 1.0, "peak_mb": 100}
+    if isinstance(cell, ClassCell):
+        shares = {f"{share:g}": share for share in cell.label_fractions}
+        scores = {name: {"macro_f1": share, "micro_f1": 0.5} for name, share in shares.items()}
+        return {"scores": scores} | cost
+    if isinstance(cell, CaseCell):
+        rows = [{"text": title, "rank": 1 + i, "linked": i == 0} for i, title in enumerate(PRINTED)]
+        return {"query": QUERY, "closest": rows, "printed": rows} | cost
+    auc = cell.train_fraction - (0.05 if cell.protocol == "strict" else 0) + cell.seed / 1000
+    leaks = {"hidden_edges": 100, "self_loops": 10, "trained_on": 5}
+    return {"scores": {"dot": FIGURES | {"auc": auc}}} | leaks | cost
+
+
+def fill(target: Target, network: TextualNetwork, folder: Path) -> dict[str, Any]:
+    """Return the results of a target whose quick cells are all made up."""
+    journal = journal_of(folder, target)
+    for cell in target.cells(network):
+        journal.add(cell, made_up(cell))
+    return target.results(network, journal)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_target_has_different_cells_that_its_methods_can_run(
+    name: str, planted: TextualNetwork
+) -> None:
+    cells = TARGETS[name].cells(planted)
+    assert len({cell.key for cell in cells}) == len(cells) > 0
+    assert {cell.method for cell in cells} <= set(METHODS)
+    assert all(planted.fingerprint()[:12] in cell.network for cell in cells)
+
+
+@pytest.mark.parametrize("name", ["cora-links", "zhihu-links", "hepth-links"])
+def test_a_table_has_every_row_that_runs_at_nine_ratios_under_both_protocols(
+    name: str, planted: TextualNetwork
+) -> None:
+    cells = [cell for cell in TARGETS[name].cells(planted) if isinstance(cell, LinkCell)]
+    for row in load_experiments():
+        if row.method in METHODS and row.network == "cora":
+            own = {
+                (round(100 * cell.train_fraction), cell.protocol, cell.seed)
+                for cell in cells
+                if cell.method == row.method
+            }
+            assert own == {
+                (percent, protocol, seed)
+                for percent in PERCENTS
+                for protocol in ("published", "strict")
+                for seed in range(row.seeds)
+            }
+
+
+def test_a_quick_run_has_three_ratios_two_seeds_and_nothing_slow(planted: TextualNetwork) -> None:
+    quick = [cell for cell in TARGETS["cora-links"].cells(planted) if is_quick(cell)]
+    assert {cell.train_fraction for cell in quick if isinstance(cell, LinkCell)} == {
+        0.15,
+        0.55,
+        0.95,
+    }
+    assert {cell.seed for cell in quick} == {0, 1}
+    assert "dmte-paper-bilstm" not in {cell.method for cell in quick}
+    assert "dmte-paper" in {cell.method for cell in quick}
+
+
+def test_hops_are_the_first_of_the_weights(planted: TextualNetwork) -> None:
+    lengths = {len(cell.settings["hop_weights"]) for cell in TARGETS["hops"].cells(planted)}
+    assert lengths == set(range(1, 9))
+    assert METHODS["dmte-paper"].hop_weights in {  # type: ignore[attr-defined]
+        cell.settings["hop_weights"] for cell in TARGETS["hops"].cells(planted)
+    }
+
+
+def test_only_one_target_asks_about_training_edges(planted: TextualNetwork) -> None:
+    asking = {
+        name
+        for name, target in TARGETS.items()
+        for cell in target.cells(planted)
+        if isinstance(cell, LinkCell) and cell.protocol == TRAINING_EDGES
+    }
+    assert asking == {"training-edges"}
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_results_are_read_back_as_they_were(
+    name: str, planted: TextualNetwork, tmp_path: Path
+) -> None:
+    results = fill(TARGETS[name], planted, tmp_path)
+    write_results(tmp_path, results)
+    assert read_results(tmp_path) == {name: json.loads(json.dumps(results))}
+    assert results["rows"]
+    assert results["network"]["fingerprint"] == planted.fingerprint()
+
+
+def test_results_of_another_network_are_not_taken_over(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    target = TARGETS["cora-links"]
+    fill(target, planted, tmp_path)
+    other = TextualNetwork(ids=planted.ids, texts=planted.texts, edges=planted.edges[1:])
+    assert not target.results(other, journal_of(tmp_path, target))["rows"]
+
+
+def test_a_table_shows_paper_published_and_strict_side_by_side(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    table = section(fill(TARGETS["cora-links"], planted, tmp_path))
+    lines = [line.split(" | ") for line in table.splitlines() if line.startswith("| DMTE (WAvg)")]
+    assert lines[0] == ["| DMTE (WAvg)", "15 %", "91.3", "15.4 ± 0.3", "10.4 ± 0.3 |"]
+    assert lines[8][:3] == ["| DMTE (WAvg)", "95 %", "98.8"]
+    assert "| CANE | 15 % | 86.8 |  |  |" in table
+    assert "Not measured here yet: Deep Walk" in table
+    assert "| random vectors | 15 % |  | 15.4 ± 0.3 |" in table
+
+
+def test_the_page_has_a_section_for_every_target_with_results(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    assert set(SECTIONS) == set(TARGETS)
+    some = {name: fill(TARGETS[name], planted, tmp_path) for name in ("hops", "case-study")}
+    page = document(json.loads(json.dumps(some)), "results")
+    assert "## Figure 4" in page
+    assert "## Table 3" in page
+    assert "## Table 1" not in page
+    assert "(results/hops/figure.png)" in page
+    everything = {name: fill(target, planted, tmp_path) for name, target in TARGETS.items()}
+    page = document(json.loads(json.dumps(everything)), "results")
+    assert "## What differs from the paper, and why" in page
+    assert "10 % are self-loops and 5 % trained on as well at 15 %" in page
+    assert "None |" not in page
+
+
+def test_the_case_study_marks_neighbors_and_ranks_the_papers_titles() -> None:
+    """Vertex v lies at angle v from the query, so its rank is v; the first two are linked."""
+    texts = [QUERY, *PRINTED, "another"]
+    edges = torch.tensor([[0, 1], [2, 0], [3, 4], [0, 0]])
+    network = TextualNetwork(ids=tuple(map(str, range(7))), texts=texts, edges=edges)
+
+    class Turned(CaseCell):
+        def configured_method(self) -> Any:
+            angles = 0.1 * torch.arange(7)
+            table = torch.stack([angles.cos(), angles.sin()], dim=1)
+
+            class Fixed:
+                def fit(self, network: TextualNetwork, seed: int) -> Embedding:
+                    assert seed == 0
+                    return Embedding(network.ids, table, 2)
+
+            return Fixed()
+
+    result = Turned(network="", method="dmte-paper", seed=0).run(network)
+    assert [row["text"] for row in result["closest"]] == list(PRINTED)
+    assert [row["rank"] for row in result["printed"]] == [1, 2, 3, 4, 5]
+    assert [row["linked"] for row in result["closest"]] == [True, True, False, False, False]
+
+
+def test_the_case_study_needs_its_query() -> None:
+    cell = CaseCell(network="", method="dmte-paper", seed=0)
+    with pytest.raises(ConfigError, match="K-D-B-Tree"):
+        cell.check(read_network("concepts"))
+
+
+def test_the_case_study_is_in_the_data(data_folder: Path) -> None:
+    CaseCell(network="", method="dmte-paper", seed=0).check(read_folder(data_folder / "dblp"))
+
+
+def test_the_committed_page_is_made_from_the_committed_results() -> None:
+    page = (ROOT / "docs" / "reproduction.md").read_text("utf-8")
+    assert page == document(read_results(RESULTS), "../experiments/results")
+
+
+@pytest.mark.parametrize("name", [path.parent.name for path in RESULTS.glob("*/results.json")])
+def test_the_committed_results_are_those_of_their_cells_with_todays_settings(
+    name: str, data_folder: Path
+) -> None:
+    target = TARGETS[name]
+    network = read_folder(data_folder / target.network)
+    results = target.results(network, Journal(RESULTS / name / "cells.jsonl"))
+    assert json.loads(json.dumps(results["rows"])) == read_results(RESULTS)[name]["rows"]
+    cells = [replace(cell) for cell in target.cells(network)]
+    assert any(cell in Journal(RESULTS / name / "cells.jsonl") for cell in cells)
