@@ -23,6 +23,7 @@ from dmte.cli.networks import (
 from dmte.errors import ConfigError, Interrupted
 from dmte.evaluation.cells import Cell, class_cells, link_cells
 from dmte.evaluation.classification import LABEL_FRACTIONS
+from dmte.evaluation.experiments import NUM_SEEDS
 from dmte.evaluation.report import (
     CLASS_FIGURES,
     LINK_FIGURES,
@@ -75,7 +76,7 @@ def evaluate_links(
     train_fraction: Annotated[
         str, typer.Option(help="Shares of the edges to learn from, with commas between them.")
     ] = "0.5",
-    seeds: SeedsOption = 3,
+    seeds: SeedsOption = NUM_SEEDS,
     protocol: Annotated[
         str, typer.Option(help="strict, or published as in the papers' tables.")
     ] = "strict",
@@ -111,7 +112,7 @@ def evaluate_classes(
     label_fraction: Annotated[
         str, typer.Option(help="Shares of the labelled vertices to learn from.")
     ] = ",".join(f"{share:g}" for share in LABEL_FRACTIONS),
-    seeds: SeedsOption = 3,
+    seeds: SeedsOption = NUM_SEEDS,
     workers: WorkersOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -189,15 +190,18 @@ def _bar(total: int, *, quiet: bool) -> Iterator[Callable[[Cell, float], None]]:
 
 
 def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
-    """Return the rows as aligned lines, in per cent, with the spread of every figure."""
+    """Return the rows as aligned lines, in per cent, with every figure's spread over seeds."""
     width = max((len(row["method"]) for row in rows), default=0)
     ways = any("score" in row for row in rows)
-    heads = "".join(f"{TITLES[figure]:>10}{'±':>6}" for figure in figures)
+    first, *others = figures
+    heads = f"{TITLES[first]:>10}{'±':>6}{'95 % interval':>16}"
+    heads += "".join(f"{TITLES[figure]:>10}{'±':>6}" for figure in others)
     lines = [f"{'method':<{width}}{'  score ' if ways else ''}{heads}{'fit s':>9}{'MB':>8}"]
     for row in rows:
         way = f"  {row['score']:<6}" if ways else ""
         memory = "" if row["peak_mb"] is None else f"{row['peak_mb']:,}"
-        cells = "".join(_percent(row[figure]) for figure in figures)
+        cells = f"{_percent(row[first])}{_interval(row[first]):>16}"
+        cells += "".join(_percent(row[figure]) for figure in others)
         lines.append(f"{row['method']:<{width}}{way}{cells}{row['fit_seconds']:>9.1f}{memory:>8}")
     return "\n".join(lines)
 
@@ -205,6 +209,13 @@ def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
 def _percent(summary: dict[str, Any]) -> str:
     spread = "" if summary["std"] is None else f"{100 * summary['std']:.1f}"
     return f"{100 * summary['mean']:>10.1f}{spread:>6}"
+
+
+def _interval(summary: dict[str, Any]) -> str:
+    if summary["interval"] is None:
+        return ""
+    low, high = summary["interval"]
+    return f"{100 * low:.1f} to {100 * high:.1f}"
 
 
 def _leaks(rows: Sequence[dict[str, Any]]) -> str:

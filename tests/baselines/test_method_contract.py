@@ -1,0 +1,173 @@
+"""What every method promises, tested once for all of them."""
+
+from collections.abc import Callable
+from dataclasses import is_dataclass, replace
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from dmte.embedding import Embedding, Method, PairScorer
+from dmte.errors import DmteError
+from dmte.evaluation import METHODS, strict_task
+from dmte.network import TextualNetwork
+from dmte.network.synthetic import PlantedTopics
+from dmte.training import Dmte
+
+
+class Uses(NamedTuple):
+    """What a method looks at."""
+
+    text: bool
+    edges: bool
+    weights: bool
+
+
+EVERYTHING = Uses(text=True, edges=True, weights=True)
+TRAITS = {
+    "dmte-paper": EVERYTHING,
+    "dmte-paper-no-diffusion": EVERYTHING,
+    "dmte-paper-text-only": EVERYTHING,
+    "dmte-paper-bilstm": EVERYTHING,
+    "random": Uses(text=False, edges=False, weights=False),
+    "adamic-adar": Uses(text=False, edges=True, weights=False),
+    "tfidf": Uses(text=True, edges=False, weights=False),
+}
+"""What each method claims to use; a method that is not here is not tested."""
+
+
+def test_every_method_is_tested() -> None:
+    assert set(TRAITS) == set(METHODS)
+
+
+@pytest.fixture(params=list(METHODS))
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def quick(name: str) -> Method:
+    """Return the method; DMTE with fewer epochs, since the contract does not ask for quality."""
+    method = METHODS[name]
+    return replace(method, epochs=20, dim=16) if isinstance(method, Dmte) else method
+
+
+@cache
+def network() -> TextualNetwork:
+    """Four topics, weights, a vertex without edges, one without text and one with neither."""
+    drawn = PlantedTopics(num_vertices=60).draw(torch.Generator().manual_seed(2))
+    kept = drawn.edges[((drawn.edges != 7) & (drawn.edges != 9)).all(dim=1)]
+    texts = ["" if vertex in (9, 11) else text for vertex, text in enumerate(drawn.texts)]
+    weights = torch.rand(len(kept), generator=torch.Generator().manual_seed(3)) + 0.5
+    return TextualNetwork(ids=drawn.ids, texts=texts, edges=kept, weights=weights)
+
+
+def all_pairs(size: int) -> Tensor:
+    return torch.cartesian_prod(torch.arange(size), torch.arange(size))
+
+
+@cache
+def fitted(name: str, seed: int = 0) -> PairScorer:
+    return quick(name).fit(network(), seed)
+
+
+def scores(scorer: PairScorer) -> Tensor:
+    return scorer.score(all_pairs(60))
+
+
+def test_a_method_is_its_settings(name: str) -> None:
+    assert is_dataclass(METHODS[name])
+    with pytest.raises((AttributeError, TypeError)):
+        METHODS[name].anything = 1  # type: ignore[attr-defined]
+
+
+def test_every_pair_has_a_finite_score(name: str) -> None:
+    found = scores(fitted(name))
+    assert found.shape == (3600,)
+    assert torch.isfinite(found).all()
+
+
+def test_an_embedding_has_the_networks_ids_in_their_order(name: str) -> None:
+    found = fitted(name)
+    if isinstance(found, Embedding):
+        assert list(found.ids) == list(network().ids)
+        assert torch.isfinite(found.vectors).all()
+        assert found.vectors.dtype == torch.float32
+
+
+def test_the_same_seed_gives_the_same_bits(name: str) -> None:
+    assert torch.equal(scores(quick(name).fit(network(), 0)), scores(fitted(name)))
+
+
+def test_global_generators_are_left_alone(name: str) -> None:
+    before, numpy_before = torch.get_rng_state(), np.random.get_state()[1]  # noqa: NPY002
+    quick(name).fit(network(), 1)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert np.array_equal(np.random.get_state()[1], numpy_before)  # noqa: NPY002
+
+
+def changed(name: str, change: Callable[[TextualNetwork], TextualNetwork]) -> bool:
+    """Return whether the scores differ once the network is changed so."""
+    return not torch.equal(scores(quick(name).fit(change(network()), 0)), scores(fitted(name)))
+
+
+def with_other_texts(source: TextualNetwork) -> TextualNetwork:
+    turned = [*source.texts[20:], *source.texts[:20]]
+    return TextualNetwork(
+        ids=source.ids, texts=turned, edges=source.edges, weights=source.edge_weights
+    )
+
+
+def with_fewer_edges(source: TextualNetwork) -> TextualNetwork:
+    return source.with_edges(source.edges[20:], source.edge_weights[20:])
+
+
+def with_other_weights(source: TextualNetwork) -> TextualNetwork:
+    return source.with_edges(source.edges, source.edge_weights.flip(0))
+
+
+def test_what_a_method_claims_to_use_it_uses_and_nothing_else(name: str) -> None:
+    uses = TRAITS[name]
+    assert changed(name, with_other_texts) == uses.text
+    assert changed(name, with_fewer_edges) == uses.edges
+    assert changed(name, with_other_weights) == uses.weights
+
+
+def test_directed_edges_are_taken(name: str) -> None:
+    source = network()
+    directed = TextualNetwork(ids=source.ids, texts=source.texts, edges=source.edges, directed=True)
+    assert torch.isfinite(scores(quick(name).fit(directed, 0))).all()
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        TextualNetwork(ids=("a",), texts=("one word",), edges=torch.empty(0, 2).long()),
+        TextualNetwork(ids=("a", "b"), texts=("x", "x"), edges=torch.empty(0, 2).long()),
+        TextualNetwork(ids=("a", "b"), texts=("", ""), edges=torch.tensor([[0, 1]])),
+        TextualNetwork(ids=("a", "b"), texts=("x", "y"), edges=torch.tensor([[0, 0], [1, 1]])),
+        TextualNetwork(ids=("a", "b", "c"), texts=("x", "", "z"), edges=torch.tensor([[0, 1]])),
+    ],
+    ids=["one vertex", "no edges", "no words", "loops only", "one edge"],
+)
+def test_a_strange_network_is_embedded_or_refused_in_a_sentence(
+    name: str, strange: TextualNetwork
+) -> None:
+    try:
+        found = quick(name).fit(strange, 0)
+    except DmteError:
+        return
+    assert torch.isfinite(found.score(all_pairs(strange.num_vertices))).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "random"])
+def test_a_method_beats_chance_where_topics_are_planted(name: str) -> None:
+    planted = PlantedTopics(num_vertices=160).draw(torch.Generator().manual_seed(4))
+    task = strict_task(planted, 0.8, seed=0)
+    method = METHODS[name]
+    if isinstance(method, Dmte):
+        method = replace(method, dim=64)
+    assert task.auc(method.fit(task.train, 0)) > 0.52
