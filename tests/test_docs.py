@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from dmte.cli import VERBS
+
 ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / folder / "README.md" for folder in (".", "benchmarks", "experiments")),
@@ -44,5 +46,5 @@ def test_the_links_on_a_page_lead_somewhere(page: Path) -> None:
 
 def test_the_readme_names_every_verb() -> None:
     readme = (ROOT / "README.md").read_text()
-    for verb in ("demo", "info", "train", "similar", "evaluate", "reproduce", "datasets"):
+    for verb in VERBS:
         assert f"dmte {verb}" in readme or f"make {verb}" in readme

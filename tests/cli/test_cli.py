@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from dmte.cli import main
+from dmte.cli import VERBS, main
 from dmte.embedding import Embedding
 from dmte.network import read_network
 
@@ -72,8 +72,7 @@ def test_the_demo_scores_finds_and_draws(dmte: Run, folder: Path) -> None:
 
 def test_help_names_every_verb_and_every_setting(dmte: Run) -> None:
     verbs = dmte("--help").stdout
-    for verb in ("demo", "info", "train", "similar", "evaluate", "reproduce", "datasets"):
-        assert verb in verbs
+    assert all(verb in verbs for verb in VERBS)
     options = dmte("train", "--help", COLUMNS="200").stdout
     for option in ("--hop-weights", "--epochs", "--resume", "--no-text-diffusion", "--variant"):
         assert option in options
@@ -129,9 +128,29 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(dmte: Run, folder: Path) 
     assert json.loads(done.stdout)["epochs"] == 3000
 
 
-def test_importing_the_package_does_not_load_torch() -> None:
-    code = "import sys, dmte; assert 'torch' not in sys.modules; dmte.Settings; assert 'torch'"
-    subprocess.run([sys.executable, "-c", code], check=True)
+def test_neither_the_package_nor_help_loads_torch() -> None:
+    code = """
+import sys
+import dmte
+from dmte import cli
+try:
+    cli.main(["--help"])
+except SystemExit:
+    assert "torch" not in sys.modules
+dmte.Settings
+assert "torch" in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_is_there_and_explains_itself(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, "--help"])
+    assert stopped.value.code == 0
+    assert f" {verb} [OPTIONS]" in capsys.readouterr().out
 
 
 def test_similar_vertices_are_those_of_the_library(dmte: Run, model: Path) -> None:

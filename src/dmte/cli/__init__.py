@@ -5,36 +5,77 @@ code 2; a failure of the system is one line and exit code 1.
 """
 
 import sys
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
-from typing import Annotated
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from dmte.cli.datasets import datasets
-from dmte.cli.demo import demo
-from dmte.cli.evaluate import evaluate
-from dmte.cli.info import info
-from dmte.cli.reproduce import reproduce
-from dmte.cli.similar import similar
-from dmte.cli.train import train
-from dmte.errors import DmteError, Interrupted
+from dmte.errors import ConfigError, DmteError, Interrupted
 
 INTERRUPTED = 130
 """The exit code of a process that Ctrl-C ended, by the shell's convention; typer's as well."""
 
+VERBS: Mapping[str, str] = MappingProxyType(
+    {
+        "demo": "Train on the bundled network: scores, neighbors, a picture.",
+        "info": "Show what a network or a model is, and what training takes.",
+        "train": "Learn one vector per vertex and store the model.",
+        "similar": "Find the vertices closest to a vertex or to a text.",
+        "evaluate": "Measure methods by hidden links or by labels.",
+        "reproduce": "Measure the tables and figures of the paper again.",
+        "datasets": "List, fetch and find networks known by name.",
+    }
+)
+"""Every verb in a line. ``dmte.cli.VERB`` holds it, imported when it is used: torch is slow."""
+
+
+class Verbs(TyperGroup):
+    """The verbs, each imported when it is used."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Return the names of the verbs."""
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        """Return a verb as a command.
+
+        Raises:
+            ConfigError: There is no such verb.
+        """
+        if cmd_name not in VERBS:
+            close = get_close_matches(cmd_name, VERBS)
+            hint = (
+                f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(VERBS)}"
+            )
+            raise ConfigError(f"there is no command {cmd_name!r}; {hint}")
+        verb = getattr(import_module(f"dmte.cli.{cmd_name}"), cmd_name)
+        if isinstance(verb, typer.Typer):
+            return typer.main.get_command(verb)
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        alone.command(cmd_name)(verb)
+        return typer.main.get_command(alone)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """Write a line per verb, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(VERBS.items()))
+
+
 app = typer.Typer(
     name="dmte",
+    cls=Verbs,
     help="Turn a network of linked texts into one vector per vertex, and ask it things.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, info, train, similar, reproduce):
-    app.command()(verb)
-app.add_typer(evaluate, name="evaluate")
-app.add_typer(datasets, name="datasets")
 
 
 def _show_version(asked: bool) -> bool:

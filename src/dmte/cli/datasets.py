@@ -25,6 +25,7 @@ from dmte.network.download import Arrival, Report, download
 datasets = typer.Typer(
     help="List the networks known by name, fetch them, and say where they are.",
     invoke_without_command=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 

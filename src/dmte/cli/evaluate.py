@@ -37,6 +37,7 @@ from dmte.network import TextualNetwork
 evaluate = typer.Typer(
     help="Measure methods on a network, by hidden links or by labels.",
     invoke_without_command=True,
+    add_completion=False,
     rich_markup_mode=None,
 )
 
