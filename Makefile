@@ -21,7 +21,7 @@ demo: $(STAMP)  ## Train on the bundled network, show scores, neighbours and a p
 	@$(BIN)/dmte demo
 
 test: $(STAMP)  ## Run the tests.
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n auto --dist loadfile
 
 coverage: $(STAMP)  ## Run the tests and show which lines they miss.
 	@$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered

@@ -1,7 +1,6 @@
 """Folders in the layout of CANE, data sets by name, and writing networks down."""
 
 import json
-import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -365,10 +364,8 @@ def test_hepth_is_what_the_design_says() -> None:
 
 
 @pytest.mark.usefixtures("real_data")
-def test_dblp_is_what_the_design_says_and_read_quickly() -> None:
-    start = time.perf_counter()
+def test_dblp_is_what_the_design_says() -> None:
     network = read_network("dblp")
-    assert time.perf_counter() - start < 10
     assert (network.num_vertices, len(network.edges)) == (60744, 52914)
     assert len(network.classes) == 4
 
