@@ -52,6 +52,8 @@ LAYERS = [
     "baselines.random_vectors",
     "baselines.adamic_adar",
     "baselines.tfidf",
+    "baselines.lsa",
+    "baselines.fastrp",
     "baselines.skipgram",
     "baselines.walks",
     "baselines.line",

@@ -32,9 +32,13 @@ TRAITS = {
     "dmte-paper-no-diffusion": EVERYTHING,
     "dmte-paper-text-only": EVERYTHING,
     "dmte-paper-bilstm": EVERYTHING,
+    "tadw": EVERYTHING,
     "random": Uses(text=False, edges=False, weights=False),
     "adamic-adar": Uses(text=False, edges=True, weights=False),
     "tfidf": Uses(text=True, edges=False, weights=False),
+    "lsa": Uses(text=True, edges=False, weights=False),
+    "lsa-diffused": EVERYTHING,
+    "fastrp": Uses(text=False, edges=True, weights=True),
 }
 """What each method claims to use; a method that is not here is not tested."""
 

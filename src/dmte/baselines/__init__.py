@@ -4,13 +4,33 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dmte.baselines.adamic_adar import AdamicAdar
+from dmte.baselines.fastrp import FastRp
+from dmte.baselines.lsa import Lsa, LsaDiffused
 from dmte.baselines.random_vectors import RandomVectors
+from dmte.baselines.tadw import Tadw
 from dmte.baselines.tfidf import TfIdf
 from dmte.embedding import Method
 
 BASELINES: Mapping[str, Method] = MappingProxyType(
-    {"random": RandomVectors(), "adamic-adar": AdamicAdar(), "tfidf": TfIdf()}
+    {
+        "tadw": Tadw(),
+        "random": RandomVectors(),
+        "adamic-adar": AdamicAdar(),
+        "tfidf": TfIdf(),
+        "lsa": Lsa(),
+        "lsa-diffused": LsaDiffused(),
+        "fastrp": FastRp(),
+    }
 )
 """Every baseline with its default settings, by the name the command line uses."""
 
-__all__ = ["BASELINES", "AdamicAdar", "RandomVectors", "TfIdf"]
+__all__ = [
+    "BASELINES",
+    "AdamicAdar",
+    "FastRp",
+    "Lsa",
+    "LsaDiffused",
+    "RandomVectors",
+    "Tadw",
+    "TfIdf",
+]

@@ -6,6 +6,7 @@ with n_iw how often word w stands in text i and N_w the number of texts it stand
 form of Salton and Buckley 1988 that scikit-learn uses). An empty text overlaps with nothing.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,12 +37,22 @@ class TfIdf:
 
     def fit(self, network: TextualNetwork, seed: int) -> WordOverlap:  # noqa: ARG002
         """Weigh the words of every text; nothing is drawn."""
-        tokens = Vocabulary.of(network.texts).encode(network.texts)
-        shares = tokens.bag_of_words()
-        document_counts = np.bincount(shares.indices, minlength=tokens.vocabulary_size)
-        rarity = 1 + np.log((1 + len(tokens)) / (1 + document_counts))
-        weighted = shares * rarity
-        # The shares differ from counts by a factor per text, which the cosine does not see.
-        lengths = np.sqrt(weighted.multiply(weighted).sum(axis=1))
-        scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-        return WordOverlap(sp.csr_array(sp.diags_array(scale) @ weighted))
+        return WordOverlap(tfidf_vectors(network.texts))
+
+
+def tfidf_vectors(texts: Sequence[str], *, damped: bool = False) -> sp.csr_array:
+    """Return one row per text and one column per word; rows have length 1, an empty text's zero.
+
+    Damped, a word that is repeated counts less: ln(1 + n_iw) stands in for n_iw (Dumais 1991).
+    """
+    tokens = Vocabulary.of(texts).encode(texts)
+    weighted = tokens.bag_of_words()
+    document_counts = np.bincount(weighted.indices, minlength=tokens.vocabulary_size)
+    if damped:
+        lengths = np.repeat(tokens.lengths().numpy(), np.diff(weighted.indptr))
+        weighted.data = np.log1p(np.rint(weighted.data * lengths))
+    weighted.data *= (1 + np.log((1 + len(tokens)) / (1 + document_counts)))[weighted.indices]
+    # The shares differ from counts by a factor per text, which the cosine does not see.
+    lengths = np.sqrt(weighted.multiply(weighted).sum(axis=1))
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return sp.csr_array(sp.diags_array(scale) @ weighted)

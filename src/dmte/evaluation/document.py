@@ -17,6 +17,9 @@ NAMES = {
     "random": "random vectors",
     "adamic-adar": "Adamic-Adar",
     "tfidf": "TF-IDF",
+    "lsa": "LSA",
+    "lsa-diffused": "LSA diffused",
+    "fastrp": "FastRP",
     "dmte-paper": "DMTE (WAvg)",
 }
 NOTHING = ""

@@ -35,9 +35,9 @@ from dmte.evaluation.methods import METHODS
 from dmte.evaluation.report import class_results, link_results, provenance
 from dmte.network import TextualNetwork
 
-REFERENCES = ("random", "adamic-adar", "tfidf")
+REFERENCES = ("random", "adamic-adar", "tfidf", "lsa", "lsa-diffused", "fastrp")
 """What a table of the paper is compared with besides."""
-CLASSIFIED = ("dmte-paper", "random", "tfidf")
+CLASSIFIED = ("dmte-paper", "tadw", "random", "tfidf", "lsa", "lsa-diffused", "fastrp")
 HOP_WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 """λ for H = 1 to 8: the first H of these. The paper tunes them and prints none."""
 HOPS_PERCENTS = (15, 35, 55, 75)

@@ -1,0 +1,98 @@
+"""Latent semantic analysis (Deerwester et al. 1990): the text alone, or diffused and not learned.
+
+The TF-IDF matrix, its best approximation of rank d, and one vector per text:
+
+    B ≈ U Σ Vᵀ        X = U Σ = B V        lsa: X        lsa-diffused: Σ_h λ_h P^h X
+
+Every vector is divided by its length, so a dot product is a cosine. The singular vectors come from
+random projection (Halko et al. 2011): on Cora and DBLP as fast as SciPy's exact solver, with an AUC
+within 0.3 of it (diffused, 0.1), and, unlike it, for matrices of any rank and shape.
+
+An empty text has the zero vector; diffused, that of its neighbors. A vertex without edges keeps its
+own text. Memory is about 7 N d numbers of 8 bytes (DBLP: 360 MB), time eight products with B and
+back and the decompositions of thin matrices between them (DBLP: 6 s on one thread).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from dmte.baselines.tfidf import tfidf_vectors
+from dmte.diffusion import diffuse, transition_matrix
+from dmte.embedding import Embedding
+from dmte.errors import ConfigError
+from dmte.network import TextualNetwork
+from dmte.randomness import generator_for
+
+NUM_POWER_ITERATIONS = 7  # scikit-learn's for few dimensions; singular values of texts fall slowly.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lsa:
+    """The texts in the space of their strongest singular vectors, scored by cosine."""
+
+    dim: int = 100
+    """The width of a vector (100 in the experiments of Deerwester et al. 1990)."""
+
+    def fit(self, network: TextualNetwork, seed: int) -> Embedding:
+        """Reduce the words of every text; the edges are not looked at."""
+        features = latent_features(damped_words(network.texts), self.dim, seed)
+        return Embedding(network.ids, normalize(features).float(), text_dim=self.dim)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LsaDiffused:
+    """The same, mixed with the texts of the neighbors; nothing is learned."""
+
+    dim: int = 100
+    """The width of a vector; as of ``Lsa``."""
+    hop_weights: Sequence[float] = (1.0, 0.7, 0.5, 0.35)
+    """λ_h of every hop, P^0 included; no paper's, but from a trial on Cora."""
+
+    def fit(self, network: TextualNetwork, seed: int) -> Embedding:
+        """Reduce the words of every text and diffuse them over the edges."""
+        if not self.hop_weights:
+            raise ConfigError("hop_weights must hold at least one weight; (1.0,) is no diffusion")
+        features = latent_features(damped_words(network.texts), self.dim, seed)
+        transition = transition_matrix(network.adjacency(), torch.float64)
+        mixed = diffuse(transition, features, self.hop_weights)
+        return Embedding(network.ids, normalize(mixed).float(), text_dim=self.dim)
+
+
+def damped_words(texts: Sequence[str]) -> sp.csr_array:
+    """Return the words as LSA weighs them: a repeated one by the logarithm of how often it stands.
+
+    So did Dumais (1991), with entropy for N_w. Diffused, it gained 0.4 points of AUC over counts on
+    Cora and 0.6 on HepTh (edges held back from the training edges, strict, 55 %, three seeds).
+    """
+    return tfidf_vectors(texts, damped=True)
+
+
+def latent_features(words: sp.csr_array, dim: int, seed: int) -> Float[Tensor, "texts dim"]:
+    """Return U Σ = B V, strongest direction first; columns beyond the size of B are zero.
+
+    Raises:
+        ConfigError: ``dim`` is below 1.
+    """
+    # Imported here because it takes a second, and few commands need it.
+    from sklearn.utils.extmath import randomized_svd  # type: ignore[import-untyped]
+
+    if dim < 1:
+        raise ConfigError(f"dim must be at least 1, not {dim}")
+    found = min(dim, *words.shape)
+    features = np.zeros((words.shape[0], dim))
+    if found and words.nnz:
+        # A seed of scikit-learn's own kind, which is any number below 2^32.
+        state = generator_for(seed, "latent features").initial_seed()
+        *_, directions = randomized_svd(
+            words, found, n_iter=NUM_POWER_ITERATIONS, random_state=state
+        )
+        # B V is U Σ, and exactly zero for an empty text, where U Σ is rounding noise of any angle.
+        features[:, :found] = words @ directions.T
+    return torch.from_numpy(features)
