@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from dmte.cli import VERBS
+from dmte.evaluation.document import find_row
+from dmte.evaluation.experiments import load_experiments
+from dmte.evaluation.reproduction import read_results
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -48,3 +51,21 @@ def test_the_readme_names_every_verb() -> None:
     readme = (ROOT / "README.md").read_text()
     for verb in VERBS:
         assert f"dmte {verb}" in readme or f"make {verb}" in readme
+
+
+def test_the_figures_in_the_readme_are_those_of_the_results() -> None:
+    """Each row: what the paper prints, ours published and strict, at 15 and at 55 %."""
+    rows = read_results(ROOT / "experiments" / "results")["cora-links"]["rows"]
+    printed = {row.method: row.printed for row in load_experiments() if row.network == "cora"}
+    readme = (ROOT / "README.md").read_text()
+    table = readme[readme.index("## How it compares") : readme.index("## How it works")]
+    shown = re.findall(r"^\| `([a-z-]+)` \|(.*)\|$", table, flags=re.MULTILINE)
+    assert len(shown) >= 6
+    for method, figures in shown:
+        expected = []
+        for percent in (15, 55):
+            expected.append(str(printed[method][percent]) if method in printed else "")
+            for protocol in ("published", "strict"):
+                row = find_row(rows, method, protocol, percent)
+                expected.append("" if row is None else f"{100 * row['auc']['mean']:.1f}")
+        assert [figure.strip() for figure in figures.split("|")] == expected, method

@@ -12,7 +12,7 @@ from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.evaluation import METHODS, ClassCell, LinkCell
 from dmte.evaluation.case_study import PRINTED, QUERY, CaseCell
-from dmte.evaluation.cells import TRAINING_EDGES
+from dmte.evaluation.cells import EVERY_EDGE
 from dmte.evaluation.document import SECTIONS, document, section
 from dmte.evaluation.experiments import PERCENTS, load_experiments
 from dmte.evaluation.journal import Journal
@@ -109,7 +109,7 @@ def test_only_one_target_asks_about_training_edges(planted: TextualNetwork) -> N
         name
         for name, target in TARGETS.items()
         for cell in target.cells(planted)
-        if isinstance(cell, LinkCell) and cell.protocol == TRAINING_EDGES
+        if isinstance(cell, LinkCell) and cell.protocol == EVERY_EDGE
     }
     assert asking == {"training-edges"}
 

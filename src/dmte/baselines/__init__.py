@@ -5,14 +5,19 @@ from types import MappingProxyType
 
 from dmte.baselines.adamic_adar import AdamicAdar
 from dmte.baselines.fastrp import FastRp
+from dmte.baselines.line import Line
 from dmte.baselines.lsa import Lsa, LsaDiffused
 from dmte.baselines.random_vectors import RandomVectors
 from dmte.baselines.tadw import Tadw
 from dmte.baselines.tfidf import TfIdf
+from dmte.baselines.walks import DeepWalk, Node2Vec
 from dmte.embedding import Method
 
 BASELINES: Mapping[str, Method] = MappingProxyType(
     {
+        "deepwalk": DeepWalk(),
+        "line": Line(),
+        "node2vec": Node2Vec(),
         "tadw": Tadw(),
         "random": RandomVectors(),
         "adamic-adar": AdamicAdar(),
@@ -27,9 +32,12 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
 __all__ = [
     "BASELINES",
     "AdamicAdar",
+    "DeepWalk",
     "FastRp",
+    "Line",
     "Lsa",
     "LsaDiffused",
+    "Node2Vec",
     "RandomVectors",
     "Tadw",
     "TfIdf",

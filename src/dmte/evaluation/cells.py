@@ -19,7 +19,7 @@ from dmte.evaluation.classification import LABEL_FRACTIONS, ClassTask, class_tas
 from dmte.evaluation.link_prediction import (
     PROTOCOLS,
     LinkTask,
-    training_edges_task,
+    every_edge_task,
     ways_to_score,
 )
 from dmte.evaluation.measuring import Measured, measure
@@ -28,10 +28,10 @@ from dmte.network import TextualNetwork
 
 DIGITS = 5
 """Decimals kept of a score between 0 and 1."""
-TRAINING_EDGES = "training-edges"
+EVERY_EDGE = "every-edge"
 """What the released script asked: no protocol, but the experiment that shows what it does."""
 
-_TASKS = {**PROTOCOLS, TRAINING_EDGES: training_edges_task}
+_TASKS = {**PROTOCOLS, EVERY_EDGE: every_edge_task}
 
 
 @runtime_checkable

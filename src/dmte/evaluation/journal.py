@@ -35,7 +35,8 @@ class Journal:
         Raises:
             StorageError: It cannot be written.
         """
-        line = json.dumps({"cell": cell.describe(), "result": result}) + "\n"
+        entry = {"cell": cell.describe(), "result": result}
+        line = json.dumps(entry, separators=(",", ":")) + "\n"
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8") as file:
