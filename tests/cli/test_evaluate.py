@@ -163,6 +163,6 @@ def test_all_leaves_out_what_is_not_there_and_says_so(dmte: Run, tmp_path: Path)
         *("--out", str(tmp_path)),
     )
     assert done.returncode == 0, done.stderr
-    assert "cora-links is left out" in done.stderr
+    assert "cora-links, hops, training-edges, sensitivity: left out" in done.stderr
     assert "dmte datasets download cora" in done.stderr
     assert "## Link prediction on HepTh" in done.stdout

@@ -64,29 +64,44 @@ def reproduce(
     chosen = None if methods is None else names(methods)
     for method in chosen or ():
         find_method(method)
-    for one in _targets(target):
+
+    def is_wanted(cell: Cell) -> bool:
+        return (
+            (chosen is None or cell.method in chosen)
+            and (seeds is None or cell.seed < seeds)
+            and (not quick or is_quick(cell))
+        )
+
+    for name, targets in _by_network(_targets(target)).items():
         try:
-            network = read_network(one.network)
+            network = read_network(name)
         except NetworkError as problem:
             if target != ALL:
                 raise
-            print(f"{one.name} is left out: {problem}", file=sys.stderr)
+            print(f"{', '.join(one.name for one in targets)}: left out, {problem}", file=sys.stderr)
             continue
-        journal = journal_of(out, one)
-        planned = [
-            cell
-            for cell in one.cells(network)
-            if (chosen is None or cell.method in chosen)
-            and (seeds is None or cell.seed < seeds)
-            and (not quick or is_quick(cell))
-        ]
-        _complete(one, planned, journal, workers, quiet=quiet)
-        results = one.results(network, journal)
-        if not results["rows"]:
-            print(f"{one.name} is left out: no fit of it was asked for", file=sys.stderr)
-            continue
-        _write(out, results)
-        print(f"## {one.title}\n\n{section(results)}")
+        journals = {one.name: journal_of(out, one) for one in targets}
+        wanted = {one.name: list(filter(is_wanted, one.cells(network))) for one in targets}
+        _complete(name, wanted, journals, workers, quiet=quiet)
+        for one in targets:
+            _show(out, one.results(network, journals[one.name]), one)
+
+
+def _by_network(targets: Sequence[Target]) -> dict[str, list[Target]]:
+    """Return the targets of every network, which are measured together to keep all cores busy."""
+    grouped: dict[str, list[Target]] = {}
+    for target in targets:
+        grouped.setdefault(target.network, []).append(target)
+    return grouped
+
+
+def _show(out: Path, results: Mapping[str, Any], target: Target) -> None:
+    """Print a target's table and write its files."""
+    if not results["rows"]:
+        print(f"{target.name}: left out, no fit of it was asked for", file=sys.stderr)
+        return
+    _write(out, results)
+    print(f"## {target.title}\n\n{section(results)}")
 
 
 def _targets(name: str) -> list[Target]:
@@ -110,17 +125,27 @@ def _report(out: Path, page: Path) -> None:
 
 
 def _complete(
-    target: Target, cells: Sequence[Cell], journal: Journal, workers: int | None, *, quiet: bool
+    network: str,
+    wanted: Mapping[str, Sequence[Cell]],
+    journals: Mapping[str, Journal],
+    workers: int | None,
+    *,
+    quiet: bool,
 ) -> None:
-    """Run the cells that are not done yet, keeping each as it finishes."""
-    missing = [cell for cell in cells if cell not in journal]
-    if not quiet:
-        done = len(cells) - len(missing)
-        print(f"{target.name}: {len(missing)} fits to make, {done} done before", file=sys.stderr)
-    read = partial(read_network, target.network)
+    """Run the cells of all targets that are not done yet, keeping each as it finishes."""
+    missing: list[Cell] = []
+    goes_to: dict[str, Journal] = {}
+    for name, cells in wanted.items():
+        left = [cell for cell in cells if cell not in journals[name]]
+        goes_to |= {cell.key: journals[name] for cell in left}
+        missing += left
+        if not quiet:
+            done = len(cells) - len(left)
+            print(f"{name}: {len(left)} fits to make, {done} done before", file=sys.stderr)
+    read = partial(read_network, network)
     try:
         for cell, result in run_with_progress(missing, read, workers, quiet=quiet):
-            journal.add(cell, result)
+            goes_to[cell.key].add(cell, result)
     except Interrupted as problem:
         raise Interrupted(f"{problem}; the same command goes on from there") from problem
 
