@@ -8,7 +8,7 @@ from matplotlib.image import imread
 
 from dmte.embedding import Embedding
 from dmte.network.synthetic import PlantedTopics
-from dmte.plots import draw_map, flatten
+from dmte.plots import Line, draw_lines, draw_map, flatten
 
 
 @pytest.mark.parametrize("num_vertices", [3, 40])
@@ -38,3 +38,15 @@ def test_the_same_seed_draws_the_same_map() -> None:
     vectors = torch.randn(30, 4, generator=torch.Generator().manual_seed(0))
     embedding = Embedding(tuple(map(str, range(30))), vectors, 2)
     assert (flatten(embedding, seed=1) == flatten(embedding, seed=1)).all()
+
+
+def test_lines_are_drawn_the_same_every_time(tmp_path: Path) -> None:
+    lines = [
+        Line("first", x=[1.0, 2.0], y=[3.0, 4.0], spread=[0.1, 0.0]),
+        Line("second", x=[1.0, 2.0], y=[4.0, 3.0], spread=[0.0, 0.2]),
+    ]
+    for name in ("one", "two"):
+        draw_lines(lines, ("across", "up"), [tmp_path / f"{name}.png", tmp_path / f"{name}.svg"])
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+    assert "<svg" in (tmp_path / "one.svg").read_text()

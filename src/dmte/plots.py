@@ -46,7 +46,7 @@ def draw_map(network: TextualNetwork, embedding: Embedding, path: Path, seed: in
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    figure, axes = _blank(9, 7.5)
+    figure, axes = _blank(9.0, 7.5)
     places = flatten(embedding, seed)
     for number, name in enumerate(network.classes or [""]):
         chosen = np.array([name in classes for classes in network.labels or ()], dtype=bool)
@@ -72,7 +72,7 @@ def draw_lines(lines: Sequence[Line], axis_names: tuple[str, str], paths: Sequen
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    figure, axes = _blank(7, 4.5)
+    figure, axes = _blank(7.0, 4.5)
     for number, line in enumerate(lines):
         axes.errorbar(
             line.x,
