@@ -36,7 +36,7 @@ MAX_NEWTON_STEPS = 1000  # scikit-learn's default; Cora and DBLP took at most 14
 LABEL_FRACTIONS = (0.1, 0.3, 0.5, 0.7)
 """The shares of the labelled vertices that the paper trains on."""
 NUM_SPLITS = 10
-"""Splits to average over; the paper does not say how many it drew."""
+"""Splits to average over; the paper's (section 5)."""
 
 Features = Float[Tensor, "vertices dim"] | sp.csr_array | sp.csr_matrix
 """One row per vertex: an embedding's vectors, or a sparse matrix such as TF-IDF."""
