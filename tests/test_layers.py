@@ -36,6 +36,8 @@ LAYERS = [
     "diffusion",
     "ranking",
     "allocator",
+    "cost",
+    "progress",
     "embedding",
     "model",
     # the objective and its training

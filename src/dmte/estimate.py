@@ -5,29 +5,16 @@ measured: a few steps are made and the fastest is multiplied.
 """
 
 import math
-from dataclasses import dataclass
-from time import perf_counter
 
 import torch
-from jaxtyping import Int
-from torch import Tensor
 
 from dmte.config import Settings
+from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 from dmte.training import TrainingRun
 
-FLOAT_BYTES = 4
 NUM_STEPS = 4  # The first also sets up Adam and warms the allocator.
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one training takes on this machine."""
-
-    memory_bytes: int
-    """At its peak, on top of what Python and torch take themselves."""
-    seconds: float
 
 
 def estimate(network: TextualNetwork, settings: Settings) -> Cost:
@@ -38,15 +25,9 @@ def estimate(network: TextualNetwork, settings: Settings) -> Cost:
     """
     run = TrainingRun(network, settings, seed=0)
     batch = torch.arange(min(run.batch_size, run.num_edges))
-    seconds = min(_step_seconds(run, batch) for _ in range(NUM_STEPS))
+    seconds = fastest_seconds(lambda: run.step(batch, generator_for(0, "estimate")), NUM_STEPS)
     steps = math.ceil(run.num_edges / run.batch_size) * settings.epochs
     return Cost(_memory_bytes(run, len(batch)), seconds * steps)
-
-
-def _step_seconds(run: TrainingRun, batch: Int[Tensor, " batch"]) -> float:
-    started = perf_counter()
-    run.step(batch, generator_for(0, "estimate"))
-    return perf_counter() - started
 
 
 def _memory_bytes(run: TrainingRun, batch: int) -> int:

@@ -28,14 +28,13 @@ from dmte.baselines.skipgram import (
     TABLES,
     AdagradTable,
     Noise,
-    fastest_seconds,
     linked_vertices,
     require_positive,
     small_vectors,
 )
+from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
-from dmte.estimate import FLOAT_BYTES, Cost
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 

@@ -12,9 +12,8 @@ is the optimizer: updates of many walks are added up and scaled by AdaGrad (Duch
 because plain steps added up diverge. A vertex no walk visits keeps the vector zero.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
@@ -222,13 +221,3 @@ def require_positive(name: str, value: int | float) -> None:
     """
     if not value > 0:
         raise ConfigError(f"{name} must be above 0, not {value}")
-
-
-def fastest_seconds(run: Callable[[], None]) -> float:
-    """Return how long the faster of two runs took; the first also warms the allocator."""
-    taken = []
-    for _ in range(2):
-        started = perf_counter()
-        run()
-        taken.append(perf_counter() - started)
-    return min(taken)

@@ -32,12 +32,11 @@ from dmte.baselines.skipgram import (
     UPDATES_PER_PASS,
     SkipGram,
     SkipGramTrainer,
-    fastest_seconds,
     linked_vertices,
     require_positive,
 )
+from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
-from dmte.estimate import FLOAT_BYTES, Cost
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 

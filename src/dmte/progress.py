@@ -1,0 +1,41 @@
+"""How far a fit is, for whoever wants to know.
+
+A method says so by walking over its steps with ``track``; it does not know who listens, if anybody.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+Step = TypeVar("Step")
+Listener = Callable[[float], None]
+"""Called with the share that is done, from 0 to 1."""
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+def track(steps: Sequence[Step], *, part: int = 0, of: int = 1) -> Iterator[Step]:
+    """Yield the steps of a fit, or of one of several parts of it that take about as long.
+
+    >>> with listening(print):
+    ...     for _ in track(range(2), part=1, of=2):
+    ...         pass
+    0.75
+    1.0
+    """
+    for done, step in enumerate(steps, start=1):
+        yield step
+        listener = _listener.get()
+        if listener is not None:
+            listener((part + done / len(steps)) / of)
+
+
+@contextmanager
+def listening(listener: Listener) -> Iterator[None]:
+    """Let ``listener`` know how far the fits within are."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)

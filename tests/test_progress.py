@@ -1,0 +1,36 @@
+"""Progress reaches who listens, and nobody else."""
+
+import pytest
+
+from dmte.progress import listening, track
+
+
+def test_every_step_is_yielded_and_reported_once() -> None:
+    heard: list[float] = []
+    with listening(heard.append):
+        seen = list(track("abcd"))
+    assert seen == ["a", "b", "c", "d"]
+    assert heard == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_parts_follow_each_other_up_to_one() -> None:
+    heard: list[float] = []
+    with listening(heard.append):
+        for part in range(3):
+            list(track(range(2), part=part, of=3))
+    assert heard == pytest.approx([1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1])
+
+
+def test_nobody_hears_what_happens_outside_even_after_an_error() -> None:
+    heard: list[float] = []
+    with pytest.raises(ValueError, match="stop"), listening(heard.append):
+        raise ValueError("stop")
+    list(track(range(3)))
+    assert heard == []
+
+
+def test_no_steps_say_nothing() -> None:
+    heard: list[float] = []
+    with listening(heard.append):
+        assert list(track([])) == []
+    assert heard == []
