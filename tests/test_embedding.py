@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from dmte.embedding import Embedding, nearest
+from dmte.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, UnknownVertexError
 
 
@@ -58,7 +58,24 @@ def test_asking_for_more_than_there_are_gives_all(embedding: Embedding) -> None:
 
 def test_a_zero_vector_is_similar_to_nothing() -> None:
     rows = torch.tensor([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]])
-    assert nearest(rows[1], rows, 3) == [(1, 1.0), (0, 0.0), (2, -1.0)]
+    embedding = Embedding(("zero", "one", "two"), rows, text_dim=2)
+    assert embedding.closest(rows[1], 3) == [("one", 1.0), ("zero", 0.0), ("two", -1.0)]
+
+
+def test_one_half_may_be_compared_and_some_vertices_found() -> None:
+    rows = torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [1.0, 0.9]])
+    embedding = Embedding(("a", "text", "structure", "both"), rows, text_dim=1)
+    assert embedding.most_similar("a", 1)[0].id == "both"
+    assert [n.id for n in embedding.most_similar("a", 2, half="text")] == ["text", "both"]
+    assert embedding.most_similar("a", 1, half="structure")[0].id == "structure"
+    only = torch.tensor([True, True, True, False])
+    assert {n.id for n in embedding.most_similar("a", 9, among=only)} == {"text", "structure"}
+
+
+def test_a_half_that_is_not_there_is_refused() -> None:
+    embedding = Embedding(("a", "b"), torch.eye(2), text_dim=2)
+    with pytest.raises(ConfigError, match="no structure half"):
+        embedding.most_similar("a", half="structure")
 
 
 def test_an_unknown_vertex_is_refused_with_a_near_match(embedding: Embedding) -> None:
@@ -68,7 +85,7 @@ def test_an_unknown_vertex_is_refused_with_a_near_match(embedding: Embedding) ->
 
 def test_a_k_below_one_is_refused(embedding: Embedding) -> None:
     with pytest.raises(ConfigError, match="k must be at least 1, not 0"):
-        nearest(embedding["a"], embedding.vectors, 0)
+        embedding.closest(embedding["a"], 0)
     with pytest.raises(ConfigError, match="k must be at least 1, not 0"):
         embedding.most_similar("a", k=0)
 

@@ -38,6 +38,7 @@ LAYERS = [
     "allocator",
     "cost",
     "progress",
+    "search",
     "embedding",
     "model",
     # the objective and its training
@@ -78,8 +79,7 @@ LAYERS = [
     "evaluation.document",
     "evaluation",
     # use
-    "search",
-    "explorer",
+    "suggestions",
     "plots",
     "__init__",
     "cli.networks",

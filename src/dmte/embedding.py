@@ -7,15 +7,16 @@ own id. Evaluation and search see nothing else, so they cannot tell DMTE from a 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork, find_position
+from dmte.search import highest
 from dmte.storage import (
     pack_json,
     pack_tensors,
@@ -27,6 +28,7 @@ from dmte.storage import (
 
 BLOCK = 1 << 16  # Pairs scored at a time.
 Similarity = Literal["dot", "cosine"]
+Half = Literal["both", "text", "structure"]
 
 
 class Neighbor(NamedTuple):
@@ -124,11 +126,50 @@ class Embedding:
         ]
         return torch.cat(blocks) if blocks else table.new_zeros(0)
 
-    def most_similar(self, name: str, k: int = 10) -> list[Neighbor]:
-        """Return the ``k`` vertices closest to ``name`` by cosine (section 5.3), best first."""
+    def half(self, which: Half) -> Float[Tensor, "vertices some"]:
+        """Return the text half, the structure half, or both.
+
+        Raises:
+            ConfigError: There is no such half, or it has no columns.
+        """
+        if which not in get_args(Half):
+            raise ConfigError(f"half must be one of {', '.join(get_args(Half))}, not {which!r}")
+        table = {"both": self.vectors, "text": self.text, "structure": self.structure}[which]
+        if table.shape[1] == 0:
+            raise ConfigError(f"these vectors have no {which} half")
+        return table
+
+    def most_similar(
+        self,
+        name: str,
+        k: int = 10,
+        *,
+        half: Half = "both",
+        among: Bool[Tensor, " vertices"] | None = None,
+    ) -> list[Neighbor]:
+        """Return the ``k`` vertices closest to ``name`` by cosine (section 5.3), best first.
+
+        Only one half of the vectors may be compared, and only the vertices ``among`` be found.
+        """
         position = self.position(name)
-        found = nearest(self.vectors[position], self.vectors, k, without=position)
-        return [Neighbor(self.ids[row], score) for row, score in found]
+        others = torch.ones(len(self), dtype=torch.bool) if among is None else among.clone()
+        others[position] = False
+        return self.closest(self.half(half)[position], k, half=half, among=others)
+
+    def closest(
+        self,
+        query: Float[Tensor, " dim"],
+        k: int = 10,
+        *,
+        half: Half = "both",
+        among: Bool[Tensor, " vertices"] | None = None,
+    ) -> list[Neighbor]:
+        """Return the ``k`` vertices closest to a vector by cosine, best first.
+
+        A zero vector is at cosine 0 from everything.
+        """
+        scores = normalize(self.half(half)) @ normalize(query, dim=0)
+        return [Neighbor(self.ids[row], score) for row, score in highest(scores, k, among)]
 
     def save(self, folder: Path | str) -> None:
         """Store the embedding in ``folder``; an older one there stays whole until it is replaced.
@@ -166,24 +207,3 @@ class Embedding:
         if len(names["ids"]) != len(vectors):
             raise StorageError(f"{len(names['ids'])} ids are stored for {len(vectors)} vectors")
         return cls(tuple(names["ids"]), vectors, names["text_dim"])
-
-
-def nearest(
-    query: Float[Tensor, " dim"],
-    table: Float[Tensor, "rows dim"],
-    k: int,
-    without: int | None = None,
-) -> list[tuple[int, float]]:
-    """Return the ``k`` rows closest to ``query`` by cosine with their scores, best first.
-
-    The row ``without`` is passed over. Equal scores stand in the order of the rows; a zero vector
-    is at cosine 0 from everything.
-
-    Raises:
-        ConfigError: ``k`` is below 1.
-    """
-    if k < 1:
-        raise ConfigError(f"k must be at least 1, not {k}")
-    scores = normalize(table) @ normalize(query, dim=0)
-    order = torch.argsort(scores, descending=True, stable=True)[: k + 1].tolist()
-    return [(row, float(scores[row])) for row in order if row != without][:k]

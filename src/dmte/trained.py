@@ -12,12 +12,12 @@ from typing import Any
 
 import scipy.sparse as sp
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dmte.config import Settings
 from dmte.diffusion import DiffusionConvolution, transition_matrix
-from dmte.embedding import Embedding, Neighbor, nearest
+from dmte.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError
 from dmte.model import DiffusionMaps, StructureEmbedding
 from dmte.network import TextualNetwork
@@ -100,10 +100,11 @@ class TrainedModel:
         with torch.no_grad():
             return self.model.text_embedding(self.model.encoder.prepare(tokens), alone)[0]
 
-    def most_similar_to_text(self, text: str, k: int = 10) -> list[Neighbor]:
+    def most_similar_to_text(
+        self, text: str, k: int = 10, *, among: Bool[Tensor, " vertices"] | None = None
+    ) -> list[Neighbor]:
         """Return the ``k`` vertices whose text half is closest to that of ``text``, best first."""
-        found = nearest(self.embed_text(text), self.embedding.text, k)
-        return [Neighbor(self.embedding.ids[row], score) for row, score in found]
+        return self.embedding.closest(self.embed_text(text), k, half="text", among=among)
 
     def save(self, folder: Path | str) -> None:
         """Store everything in ``folder``; an older model there stays whole until it is replaced.

@@ -1,0 +1,46 @@
+"""Links that are missing: the unlinked pairs whose vectors agree most (section 5.1, put to use).
+
+The score is the one that link prediction is measured by, v_i · v_j. Whether an edge leads one way
+only makes no difference: a pair that is linked in either direction is not suggested.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from dmte.embedding import Embedding
+from dmte.network import TextualNetwork
+from dmte.search import closest_pairs, highest
+
+
+class Suggestion(NamedTuple):
+    """Two vertices without an edge between them, and how much their vectors agree."""
+
+    source: str
+    target: str
+    score: float
+
+
+def suggest_links(
+    embedding: Embedding, network: TextualNetwork, k: int = 10, vertex: str | None = None
+) -> list[Suggestion]:
+    """Return the ``k`` best missing links of ``vertex``, or of the whole network, best first.
+
+    For the whole network every pair is scored: N² d / 2 products (DBLP, 60,744 vertices: 20 s).
+
+    Raises:
+        UnknownVertexError: There is no such vertex.
+        ConfigError: ``k`` is below 1.
+    """
+    ids, adjacency = embedding.ids, network.adjacency()
+    if vertex is None:
+        pairs = closest_pairs(embedding.vectors, k, adjacency)
+        return [Suggestion(ids[i], ids[j], score) for i, j, score in pairs]
+    position = embedding.position(vertex)
+    linked = np.union1d(adjacency[[position]].indices, adjacency[:, [position]].tocoo().row)
+    unlinked = torch.ones(len(embedding), dtype=torch.bool)
+    unlinked[torch.from_numpy(linked.astype(np.int64))] = False
+    unlinked[position] = False
+    scores = embedding.vectors @ embedding.vectors[position]
+    return [Suggestion(vertex, ids[row], score) for row, score in highest(scores, k, unlinked)]
