@@ -1,6 +1,9 @@
 """What several tests start from."""
 
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,6 +17,7 @@ from dmte.network.synthetic import PlantedTopics
 torch.set_num_threads(1)
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
@@ -34,3 +38,35 @@ def data_folder() -> Path:
     if not (folder / "cora" / "data.txt").is_file():
         pytest.skip(f"no data sets in {folder}; set DMTE_DATA to a folder that holds them")
     return folder
+
+
+@pytest.fixture(scope="module")
+def cli_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the command line of a test module runs."""
+    return tmp_path_factory.mktemp("cli")
+
+
+@pytest.fixture(scope="module")
+def dmte(cli_folder: Path) -> Run:
+    """The command line as a process."""
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "dmte", *arguments],
+            cwd=cli_folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+            env=os.environ | {"COLUMNS": "90"} | environment,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def concepts_model(dmte: Run, cli_folder: Path) -> Path:
+    """A model of the bundled network to ask, in the folder ``model``."""
+    done = dmte("train", "concepts", "--out", "model", "--epochs", "60", "--dim", "64")
+    assert done.returncode == 0, done.stderr
+    return cli_folder / "model"

@@ -1,7 +1,6 @@
 """The command line, run as its users run it."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -18,34 +17,6 @@ from dmte.network import read_network
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("cli")
-
-
-@pytest.fixture(scope="module")
-def dmte(folder: Path) -> Run:
-    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "dmte", *arguments],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-            env=os.environ | {"COLUMNS": "90"} | environment,
-        )
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def model(dmte: Run, folder: Path) -> Path:
-    done = dmte("train", "concepts", "--out", "model", "--epochs", "60", "--dim", "64")
-    assert done.returncode == 0, done.stderr
-    return folder / "model"
-
-
 def refused(code: int | str | None, out: str, error: str) -> str:
     """Return the one line with which a mistake is refused."""
     assert code == 2, error
@@ -55,7 +26,7 @@ def refused(code: int | str | None, out: str, error: str) -> str:
     return error
 
 
-def test_the_demo_scores_finds_and_draws(dmte: Run, folder: Path) -> None:
+def test_the_demo_scores_finds_and_draws(dmte: Run, cli_folder: Path) -> None:
     done = dmte("demo", "--json", "--quiet")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -65,9 +36,9 @@ def test_the_demo_scores_finds_and_draws(dmte: Run, folder: Path) -> None:
     assert auc["dmte-paper"] > auc["adamic-adar"] > 0.6
     assert len(result["neighbors"]) == 3
     assert all(len(rows) == 5 for rows in result["neighbors"].values())
-    picture = (folder / result["map"]).read_bytes()
+    picture = (cli_folder / result["map"]).read_bytes()
     assert picture.startswith(b"\x89PNG")
-    assert len(Embedding.load(folder / result["model"])) == 432
+    assert len(Embedding.load(cli_folder / result["model"])) == 432
 
 
 def test_help_names_every_verb_and_every_setting(dmte: Run) -> None:
@@ -78,8 +49,8 @@ def test_help_names_every_verb_and_every_setting(dmte: Run) -> None:
         assert option in options
 
 
-def test_a_trained_model_says_what_it_is(dmte: Run, model: Path) -> None:
-    facts = json.loads(dmte("info", str(model), "--json").stdout)
+def test_a_trained_model_says_what_it_is(dmte: Run, concepts_model: Path) -> None:
+    facts = json.loads(dmte("info", str(concepts_model), "--json").stdout)
     assert facts["vertices"] == 432
     assert facts["dim"] == 64
     assert facts["seed"] == 0
@@ -104,15 +75,15 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(dmte: Run) -> None:
     assert "432 vertices" in done.stdout
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_does(dmte: Run, folder: Path) -> None:
+def test_an_interrupted_run_says_how_to_go_on_and_does(dmte: Run, cli_folder: Path) -> None:
     common = ("train", "concepts", "--dim", "16", "--epochs", "3000", "--checkpoint-every", "5")
     process = subprocess.Popen(
         [sys.executable, "-m", "dmte", *common, "--out", "cut"],
-        cwd=folder,
+        cwd=cli_folder,
         stderr=subprocess.PIPE,
         text=True,
     )
-    while not (folder / "cut.checkpoint" / "manifest.json").exists():
+    while not (cli_folder / "cut.checkpoint" / "manifest.json").exists():
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
@@ -120,7 +91,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(dmte: Run, folder: Path) 
     assert process.returncode == 130
     assert error.startswith("dmte: interrupted after ")
     assert error.endswith("go on from the last checkpoint with --resume\n")
-    kept = json.loads((folder / "cut.checkpoint" / "manifest.json").read_text())
+    kept = json.loads((cli_folder / "cut.checkpoint" / "manifest.json").read_text())
     assert kept
     done = dmte(*common, "--out", "cut", "--resume", "--json")
     assert done.returncode == 0, done.stderr
@@ -153,11 +124,11 @@ def test_every_verb_is_there_and_explains_itself(
     assert f" {verb} [OPTIONS]" in capsys.readouterr().out
 
 
-def test_similar_vertices_are_those_of_the_library(dmte: Run, model: Path) -> None:
+def test_similar_vertices_are_those_of_the_library(dmte: Run, concepts_model: Path) -> None:
     found = json.loads(
-        dmte("similar", str(model), "--vertex", "b-tree", "-k", "4", "--json").stdout
+        dmte("similar", str(concepts_model), "--vertex", "b-tree", "-k", "4", "--json").stdout
     )
-    expected = Embedding.load(model).most_similar("b-tree", k=4)
+    expected = Embedding.load(concepts_model).most_similar("b-tree", k=4)
     assert [row["id"] for row in found["neighbors"]] == [neighbor.id for neighbor in expected]
     network = read_network("concepts")
     links = {
@@ -169,17 +140,19 @@ def test_similar_vertices_are_those_of_the_library(dmte: Run, model: Path) -> No
     assert all(row["linked"] == (row["id"] in links) for row in found["neighbors"])
 
 
-def test_similar_reads_any_text(dmte: Run, model: Path) -> None:
-    done = dmte("similar", str(model), "--text", "neural network layers trained by gradients")
+def test_similar_reads_any_text(dmte: Run, concepts_model: Path) -> None:
+    done = dmte(
+        "similar", str(concepts_model), "--text", "neural network layers trained by gradients"
+    )
     assert done.returncode == 0
     assert done.stdout.startswith("Query: neural network layers")
     assert max(len(line) for line in done.stdout.splitlines()) <= 90
     assert any(word in done.stdout for word in ("backpropagation", "neural-network", "batch"))
 
 
-def test_info_counts_what_is_in_a_network(dmte: Run, folder: Path) -> None:
-    (folder / "v.csv").write_text("id,text\na,red fox\nb,\nc,red hen\nd,alone\n")
-    (folder / "e.csv").write_text("source,target\na,b\nb,a\nc,c\nb,c\n")
+def test_info_counts_what_is_in_a_network(dmte: Run, cli_folder: Path) -> None:
+    (cli_folder / "v.csv").write_text("id,text\na,red fox\nb,\nc,red hen\nd,alone\n")
+    (cli_folder / "e.csv").write_text("source,target\na,b\nb,a\nc,c\nb,c\n")
     facts = json.loads(dmte("info", "--vertices", "v.csv", "--edges", "e.csv", "--json").stdout)
     assert facts["vertices"] == 4
     assert facts["edges"] == 4
@@ -215,15 +188,15 @@ def test_info_counts_what_is_in_a_network(dmte: Run, folder: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-@pytest.mark.usefixtures("model")
+@pytest.mark.usefixtures("concepts_model")
 def test_a_mistake_gets_one_helpful_line(
-    folder: Path,
+    cli_folder: Path,
     arguments: list[str],
     message: str,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(folder)
+    monkeypatch.chdir(cli_folder)
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert message in refused(stopped.value.code, *capsys.readouterr())
@@ -234,8 +207,8 @@ def test_a_mistake_ends_the_process_with_code_2(dmte: Run) -> None:
     assert "nowhere" in refused(done.returncode, done.stdout, done.stderr)
 
 
-def test_a_users_folder_is_refused_before_training(dmte: Run, folder: Path) -> None:
-    precious = folder / "documents"
+def test_a_users_folder_is_refused_before_training(dmte: Run, cli_folder: Path) -> None:
+    precious = cli_folder / "documents"
     precious.mkdir()
     (precious / "letter.txt").write_text("dear")
     done = dmte("train", "concepts", "--out", "documents", "--epochs", "1000000", "--quiet")

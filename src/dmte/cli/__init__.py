@@ -28,6 +28,8 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "info": "Show what a network or a model is, and what training takes.",
         "train": "Learn one vector per vertex and store the model.",
         "similar": "Find the vertices closest to a vertex or to a text.",
+        "suggest": "Find links that are missing.",
+        "export": "Write the vectors to a file for other programs.",
         "evaluate": "Measure methods by hidden links or by labels.",
         "reproduce": "Measure the tables and figures of the paper again.",
         "datasets": "List, fetch and find networks known by name.",

@@ -9,6 +9,7 @@ from dmte.network import TextualNetwork
 
 LINKED = "*"
 """Marks a vertex that shares an edge with the query."""
+COLUMNS = ("id", "score", "linked", "labels", "text")
 
 
 def describe(
@@ -26,6 +27,7 @@ def describe(
             "id": name,
             "score": round(score, 4),
             "linked": position in linked,
+            "labels": sorted(network.labels[position]) if network.labels else [],
             "text": network.texts[position],
         }
         for name, score, position in found
@@ -34,7 +36,7 @@ def describe(
 
 def table(heading: str, rows: Sequence[dict[str, Any]]) -> str:
     """Return the neighbors as lines that fit the terminal, linked ones marked."""
-    width = max(shutil.get_terminal_size((100, 24)).columns, 60)
+    width = terminal_width()
     names = max((len(row["id"]) for row in rows), default=0)
     names = min(names, width // 3)
     lines = [shorten(heading, width)]
@@ -45,6 +47,11 @@ def table(heading: str, rows: Sequence[dict[str, Any]]) -> str:
     if any(row["linked"] for row in rows):
         lines.append(f"     {LINKED} linked to the query")
     return "\n".join(lines)
+
+
+def terminal_width() -> int:
+    """Return how many characters fit on a line."""
+    return max(shutil.get_terminal_size((100, 24)).columns, 60)
 
 
 def shorten(text: str, width: int) -> str:

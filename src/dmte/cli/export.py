@@ -1,0 +1,50 @@
+"""``dmte export``: the vectors of a model in a file that other programs read."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dmte.cli.similar import ModelArgument
+from dmte.embedding import Embedding
+from dmte.errors import ConfigError
+from dmte.export import FORMATS, export_projector, export_vectors
+from dmte.trained import TrainedModel
+
+PROJECTOR = "projector"
+SUFFIXES = {".parquet": "parquet", ".npz": "npz", ".csv": "csv", ".txt": "word2vec"}
+
+
+def export(
+    model: ModelArgument,
+    out: Annotated[
+        Path | None, typer.Option(help=f"The file to write; for {PROJECTOR}, a folder.")
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            help=f"{', '.join(FORMATS)} or {PROJECTOR} (TensorBoard); by default as the file ends.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+) -> None:
+    """Write the vectors of a model, with their ids, to a file."""
+    if out is None:
+        raise ConfigError("say where the vectors go with --out FILE")
+    chosen = kind or SUFFIXES.get(out.suffix.lower())
+    if chosen is None:
+        raise ConfigError(f"say with --format which of {', '.join(FORMATS)} {out} is to be")
+    if chosen == PROJECTOR:
+        for path in _export_projector(TrainedModel.load(model), out, replace=force):
+            print(path)
+        return
+    print(export_vectors(Embedding.load(model), out, chosen, replace=force))
+
+
+def _export_projector(trained: TrainedModel, folder: Path, *, replace: bool) -> tuple[Path, Path]:
+    network = trained.network
+    columns = {"text": network.texts}
+    if network.labels is not None:
+        columns["label"] = [" ".join(sorted(classes)) for classes in network.labels]
+    return export_projector(trained.embedding, folder, columns, replace=replace)

@@ -1,0 +1,43 @@
+"""What a verb found: a table for people, JSON or CSV for programs."""
+
+import csv
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from dmte.errors import ConfigError
+from dmte.export import spreadsheet_safe
+
+CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
+
+
+def print_json(value: object) -> None:
+    """Print one JSON object."""
+    json.dump(value, sys.stdout, indent=2)
+    print()
+
+
+def print_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Print a header and a line per row; several labels of one cell have semicolons between."""
+    writer = csv.writer(sys.stdout)
+    writer.writerow(columns)
+    writer.writerows([_cell(row[column]) for column in columns] for row in rows)
+
+
+def refuse_both(*, as_json: bool, as_csv: bool) -> None:
+    """Refuse two formats at once.
+
+    Raises:
+        ConfigError: Both were asked for.
+    """
+    if as_json and as_csv:
+        raise ConfigError("choose --json or --csv, not both")
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, (list, tuple)):
+        value = ";".join(map(str, value))
+    return spreadsheet_safe(value) if isinstance(value, str) else value

@@ -1,0 +1,51 @@
+"""``dmte suggest``: links that are missing, best first."""
+
+from typing import Annotated
+
+import typer
+
+from dmte.cli.neighbors import shorten, terminal_width
+from dmte.cli.networks import JsonOption
+from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
+from dmte.cli.similar import CountOption, ModelArgument
+from dmte.suggestions import Suggestion, suggest_links
+from dmte.trained import TrainedModel
+
+COLUMNS = ("source", "target", "score")
+
+
+def suggest(
+    model: ModelArgument,
+    vertex: Annotated[
+        str | None, typer.Option(help="The id of a vertex; without it, all are looked at.")
+    ] = None,
+    k: CountOption = 10,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Show which vertices of a model should be linked and are not."""
+    refuse_both(as_json=as_json, as_csv=as_csv)
+    trained = TrainedModel.load(model)
+    found = suggest_links(trained.embedding, trained.network, k, vertex)
+    rows = [one._asdict() | {"score": round(one.score, 4)} for one in found]
+    if as_json:
+        print_json({"vertex": vertex, "suggestions": rows})
+    elif as_csv:
+        print_csv(rows, COLUMNS)
+    else:
+        print(_table(found, trained))
+
+
+def _table(found: list[Suggestion], trained: TrainedModel) -> str:
+    """Return a line per pair: its score, the two ids, and as much of the texts as fits."""
+    if not found:
+        return "every pair is linked already"
+    width = terminal_width()
+    names = [f"{one.source} — {one.target}" for one in found]
+    widest = min(max(map(len, names)), width // 2)
+    lines = []
+    for rank, (one, name) in enumerate(zip(found, names, strict=True), start=1):
+        start = f"{rank:>3}. {one.score:6.3f}  {shorten(name, widest):<{widest}}  "
+        text = trained.network.texts[trained.network.position(one.target)]
+        lines.append((start + shorten(text, width - len(start))).rstrip())
+    return "\n".join(lines)

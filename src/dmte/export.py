@@ -1,0 +1,179 @@
+"""Vectors for other programs: every format keeps the ids, and a file that exists is not replaced.
+
+parquet      id and vector, a list of 32-bit floats
+npz          ids and vectors as NumPy arrays, read without pickle
+word2vec     the text format of word2vec, which gensim and many others read
+csv          id and one column per dimension, safe to open as a spreadsheet
+projector    two tab-separated files for the TensorBoard projector: vectors and metadata
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from dmte.embedding import Embedding
+from dmte.errors import StorageError
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""A cell that begins so is taken for a formula by spreadsheets."""
+
+
+def export_vectors(
+    embedding: Embedding, path: Path | str, kind: str = "parquet", *, replace: bool = False
+) -> Path:
+    """Write the vectors and ids to ``path`` in one of ``FORMATS``; return the file.
+
+    Raises:
+        StorageError: There is no such format, the file exists or cannot be written, or the
+            ids do not fit the format.
+    """
+    if kind not in FORMATS:
+        raise StorageError(f"the format must be one of {', '.join(FORMATS)}, not {kind!r}")
+    path = Path(path)
+    with _new_file(path, replace=replace) as file:
+        FORMATS[kind](embedding, file)
+    return path
+
+
+def export_projector(
+    embedding: Embedding,
+    folder: Path | str,
+    columns: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    *,
+    replace: bool = False,
+) -> tuple[Path, Path]:
+    """Write vectors.tsv and metadata.tsv for the TensorBoard projector; return both files.
+
+    The metadata holds the id and these further columns, such as texts and labels.
+
+    Raises:
+        StorageError: A file exists or cannot be written.
+    """
+    vectors, metadata = Path(folder) / "vectors.tsv", Path(folder) / "metadata.tsv"
+    rows = zip(embedding.ids, *columns.values(), strict=True)
+    with (
+        _new_file(vectors, replace=replace) as numbers,
+        _new_file(metadata, replace=replace) as words,
+    ):
+        numbers.writelines(_numbers(row, "\t") + b"\n" for row in embedding.vectors.numpy())
+        words.write("\t".join(["id", *columns]).encode() + b"\n")
+        words.writelines("\t".join(map(_one_line, row)).encode() + b"\n" for row in rows)
+    return vectors, metadata
+
+
+def spreadsheet_safe(cell: str) -> str:
+    """Return the cell with an apostrophe in front if a spreadsheet would take it for a formula.
+
+    >>> spreadsheet_safe("=1+1"), spreadsheet_safe("a-1")
+    ("'=1+1", 'a-1')
+    """
+    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
+
+
+def _write_parquet(embedding: Embedding, file: BinaryIO) -> None:
+    rows = embedding.vectors.numpy()
+    flat = pa.array(rows.reshape(-1), type=pa.float32())
+    vectors = pa.FixedSizeListArray.from_arrays(flat, rows.shape[1])
+    table = pa.table({"id": pa.array(embedding.ids, type=pa.string()), "vector": vectors})
+    facts = {"dmte.text_dim": str(embedding.text_dim)}
+    pq.write_table(table.replace_schema_metadata(facts), file)
+
+
+def _write_npz(embedding: Embedding, file: BinaryIO) -> None:
+    np.savez(
+        file,
+        ids=np.array(embedding.ids, dtype=np.str_),
+        vectors=embedding.vectors.numpy(),
+        text_dim=np.array(embedding.text_dim),
+    )
+
+
+def _write_word2vec(embedding: Embedding, file: BinaryIO) -> None:
+    """Write ids with their white space as underscores, since white space ends a word there.
+
+    Raises:
+        StorageError: An id is empty, or two ids become the same.
+    """
+    words = ["_".join(name.split()) for name in embedding.ids]
+    taken: dict[str, str] = {}
+    for word, name in zip(words, embedding.ids, strict=True):
+        if not word:
+            raise StorageError(f"the id {name!r} has no letters, which word2vec files cannot hold")
+        if word in taken:
+            raise StorageError(
+                f"the ids {taken[word]!r} and {name!r} are both {word!r} once white space is an "
+                "underscore, as word2vec files need; choose another format"
+            )
+        taken[word] = name
+    rows, columns = embedding.vectors.shape
+    file.write(f"{rows} {columns}\n".encode())
+    for word, row in zip(words, embedding.vectors.numpy(), strict=True):
+        file.write(word.encode() + b" " + _numbers(row, " ") + b"\n")
+
+
+def _write_csv(embedding: Embedding, file: BinaryIO) -> None:
+    columns = [f"v{column}" for column in range(embedding.vectors.shape[1])]
+    file.write(",".join(["id", *columns]).encode() + b"\r\n")
+    for name, row in zip(embedding.ids, embedding.vectors.numpy(), strict=True):
+        quoted = spreadsheet_safe(name).replace('"', '""')
+        file.write(f'"{quoted}",'.encode() + _numbers(row, ",") + b"\r\n")
+
+
+FORMATS: Mapping[str, Callable[[Embedding, BinaryIO], None]] = MappingProxyType(
+    {
+        "parquet": _write_parquet,
+        "npz": _write_npz,
+        "word2vec": _write_word2vec,
+        "csv": _write_csv,
+    }
+)
+"""How vectors are written to one file, by the name of the format."""
+
+
+def _numbers(row: np.ndarray, separator: str) -> bytes:
+    """Return the numbers with the nine digits from which a 32-bit float is read back the same."""
+    return (separator.join(["%.9g"] * len(row)) % tuple(row.tolist())).encode()
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+@contextmanager
+def _new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
+    """Yield a file that takes its place when it is complete, and leaves nothing when it fails.
+
+    Raises:
+        StorageError: It exists already and is not to be replaced, or cannot be written.
+    """
+    if path.is_dir():
+        raise StorageError(f"{path} is a folder; give the name of a file")
+    if path.exists() and not replace:
+        raise StorageError(f"{path} exists already and is not overwritten; give another place")
+    begun = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _gone_if_it_fails(begun), begun.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            begun.replace(path)
+    except OSError as problem:
+        raise StorageError(f"{path} cannot be written: {problem.strerror}") from problem
+
+
+@contextmanager
+def _gone_if_it_fails(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):
+            path.unlink()
+        raise
