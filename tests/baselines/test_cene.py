@@ -101,7 +101,9 @@ def test_a_step_weighs_the_two_losses_by_alpha(
         [contents_loss(trainer.vectors[group], x[group], 3) for group in groups]
     ).sum()
     found = trainer.loss(torch.arange(4), torch.tensor([0, 1, 3]), generator_for(0, "test"))
-    torch.testing.assert_close(found, 0.3 * vertices + 0.7 * contents)
+    num_texts, sum_of_weights = 3, 7
+    expected = 0.3 * vertices / sum_of_weights + 0.7 * contents / num_texts
+    torch.testing.assert_close(found / num_texts, expected)
 
 
 def test_a_pass_meets_every_link_once() -> None:
