@@ -31,6 +31,7 @@ LAYERS = [
     "text.encoder",
     "text.word_average",
     "text.bilstm",
+    "text.gru",
     "text",
     # diffusion and embedding
     "diffusion",

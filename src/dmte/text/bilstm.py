@@ -9,8 +9,9 @@ Cora). Texts go through in blocks of similar length and are cut at ``MAX_WORDS``
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,6 +29,8 @@ MAX_WORDS = 300
 BLOCK = 256
 """Texts that go through the LSTM together; of 32, 64, 128 and 256 the fastest."""
 
+Unit = TypeVar("Unit", nn.LSTM, nn.GRU)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextBlock:
@@ -42,6 +45,11 @@ class TextBlock:
     texts: Int[Tensor, " block"]
     """Which row of X each text of the block is."""
 
+    def mean(self, states: Float[Tensor, "positions block dim"]) -> Float[Tensor, "block dim"]:
+        """Return (1 / |t|) Σ_i h_i of every text, padding left out."""
+        shares = self.is_word.to(states.dtype) / self.is_word.sum(dim=0)
+        return torch.einsum("pb,pbd->bd", shares, states)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedTexts:
@@ -49,6 +57,27 @@ class PreparedTexts:
 
     blocks: Sequence[TextBlock]
     num_texts: int
+
+    @classmethod
+    def of(cls, texts: TokenizedTexts) -> "PreparedTexts":
+        """Return ``texts`` cut at ``MAX_WORDS``, in blocks of similar length."""
+        lengths = texts.lengths().clamp(max=MAX_WORDS)
+        order = lengths.argsort(descending=True, stable=True)[: int((lengths > 0).sum())]
+        chosen = order.split(BLOCK) if len(order) else ()
+        return cls([_block(texts, some, lengths[some]) for some in chosen], len(texts))
+
+    def encode(
+        self,
+        encode_block: Callable[[TextBlock], Float[Tensor, "block dim"]],
+        words: Float[Tensor, "words dim"],
+    ) -> Float[Tensor, "texts dim"]:
+        """Return the row of every text, which are as wide as the ``words``."""
+        # The zero keeps the result tied to the parameters when there is no word at all.
+        features = words.new_zeros(self.num_texts, words.shape[1]) + 0 * words.sum()
+        if not self.blocks:
+            return features
+        rows = torch.cat([encode_block(block) for block in self.blocks])
+        return features.index_copy(0, torch.cat([block.texts for block in self.blocks]), rows)
 
 
 class BiLSTM(TextEncoder[PreparedTexts]):
@@ -59,43 +88,33 @@ class BiLSTM(TextEncoder[PreparedTexts]):
         if dim % 2:
             raise ConfigError(f"a Bi-LSTM needs an even width of text vectors, not {dim}")
         self.words = truncated_gaussian(vocabulary_size, dim, generator)
-        self.there = _lstm(dim, dim // 2, generator)
-        self.back = _lstm(dim, dim // 2, generator)
+        self.there = seeded_unit(nn.LSTM, dim, dim // 2, generator)
+        self.back = seeded_unit(nn.LSTM, dim, dim // 2, generator)
 
     def prepare(self, texts: TokenizedTexts) -> PreparedTexts:
         """Return ``texts`` cut at ``MAX_WORDS``, in blocks of similar length."""
-        lengths = texts.lengths().clamp(max=MAX_WORDS)
-        order = lengths.argsort(descending=True, stable=True)[: int((lengths > 0).sum())]
-        chosen = order.split(BLOCK) if len(order) else ()
-        return PreparedTexts([_block(texts, some, lengths[some]) for some in chosen], len(texts))
+        return PreparedTexts.of(texts)
 
     def forward(self, prepared: PreparedTexts) -> Float[Tensor, "texts dim"]:
         """Return the mean hidden state of every text."""
-        # The zero keeps the result tied to the parameters when there is no word at all.
-        features = self.words.new_zeros(prepared.num_texts, self.dim) + 0 * self.words.sum()
-        if not prepared.blocks:
-            return features
-        means = torch.cat([self._mean_state(block) for block in prepared.blocks])
-        return features.index_copy(0, torch.cat([block.texts for block in prepared.blocks]), means)
+        return prepared.encode(self._mean_state, self.words)
 
     def _mean_state(self, block: TextBlock) -> Float[Tensor, "block dim"]:
         """Return (1 / |t|) Σ_i (h→_i ⊕ h←_i); a mean does not mind the order of its terms."""
         there = self.there(embedding(block.there, self.words))[0]
         back = self.back(embedding(block.back, self.words))[0]
-        shares = block.is_word.to(self.words.dtype) / block.is_word.sum(dim=0)
-        states = torch.cat([there, back], dim=2)
-        return torch.einsum("pb,pbd->bd", shares, states)
+        return block.mean(torch.cat([there, back], dim=2))
 
 
-def _lstm(width: int, units: int, generator: torch.Generator) -> nn.LSTM:
-    """Return an LSTM drawn from ``generator``, within the bound that torch itself draws from."""
+def seeded_unit(kind: type[Unit], width: int, units: int, generator: torch.Generator) -> Unit:
+    """Return an LSTM or GRU from ``generator``, within the bound that torch itself draws from."""
     # Made without values first, because torch would draw them from its global generator.
-    lstm: nn.LSTM = nn.LSTM(width, units, device="meta").to_empty(device="cpu")
-    for parameter in lstm.parameters():
+    unit: Unit = kind(width, units, device="meta").to_empty(device="cpu")
+    for parameter in unit.parameters():
         nn.init.uniform_(
             parameter, -1 / math.sqrt(units), 1 / math.sqrt(units), generator=generator
         )
-    return lstm
+    return unit
 
 
 def _block(
