@@ -91,6 +91,14 @@ class Walker:
                 walks[walking, step] = self._step(walks[walking, step - 2], at, generator)
         return walks
 
+    def walk_from_all(
+        self, linked: Int[Tensor, " linked"], length: int, seed: int, number: int
+    ) -> Int[Tensor, "linked length"]:
+        """Return the walks of pass ``number``: one from every vertex, in a new order."""
+        generator = generator_for(seed, "walks", number)
+        starts = linked[torch.randperm(len(linked), generator=generator)]
+        return self.walk(starts, length, generator)
+
     def _propose(
         self, at: Int[Tensor, " walks"], generator: torch.Generator
     ) -> Int[Tensor, " walks"]:
@@ -237,9 +245,7 @@ def _passes(
     Vertices are numbered by their place in ``linked``.
     """
     for number in range(method.walks_per_vertex):
-        generator = generator_for(seed, "walks", number)
-        starts = linked[torch.randperm(len(linked), generator=generator)]
-        walks = walker.walk(starts, method.walk_length, generator)
+        walks = walker.walk_from_all(linked, method.walk_length, seed, number)
         places = torch.searchsorted(linked, walks)
         yield torch.where(walks == ENDED, ENDED, places)
 
