@@ -4,12 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dmte.baselines.adamic_adar import AdamicAdar
+from dmte.baselines.doc2vec import Doc2Vec
 from dmte.baselines.fastrp import FastRp
 from dmte.baselines.line import Line
 from dmte.baselines.lsa import Lsa, LsaDiffused
 from dmte.baselines.random_vectors import RandomVectors
 from dmte.baselines.tadw import Tadw
 from dmte.baselines.tfidf import TfIdf
+from dmte.baselines.tridnr import TriDnr
 from dmte.baselines.walks import DeepWalk, Node2Vec
 from dmte.embedding import Method
 
@@ -19,12 +21,14 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
         "line": Line(),
         "node2vec": Node2Vec(),
         "tadw": Tadw(),
+        "tridnr": TriDnr(),
         "random": RandomVectors(),
         "adamic-adar": AdamicAdar(),
         "tfidf": TfIdf(),
         "lsa": Lsa(),
         "lsa-diffused": LsaDiffused(),
         "fastrp": FastRp(),
+        "doc2vec": Doc2Vec(),
     }
 )
 """Every baseline with its default settings, by the name the command line uses."""
@@ -33,6 +37,7 @@ __all__ = [
     "BASELINES",
     "AdamicAdar",
     "DeepWalk",
+    "Doc2Vec",
     "FastRp",
     "Line",
     "Lsa",
@@ -41,4 +46,5 @@ __all__ = [
     "RandomVectors",
     "Tadw",
     "TfIdf",
+    "TriDnr",
 ]
