@@ -28,8 +28,6 @@ from torch.nn.functional import normalize
 
 from dmte.allocator import keep_freed_memory
 from dmte.baselines.skipgram import (
-    TABLES,
-    UPDATES_PER_PASS,
     AdagradTable,
     Noise,
     require_positive,
@@ -113,6 +111,13 @@ class TextReader:
     def words_per_pass(self) -> float:
         """Return how many words are kept in one pass over the texts, on average."""
         return float(self._kept[self._texts.tokens].sum(dtype=torch.float64))
+
+    def memory_bytes(self) -> int:
+        """Return what both tables take while they are learned, with the words and one chunk."""
+        (num_rows, dim), num_words = self._inputs.values.shape, self._texts.vocabulary_size
+        # Each with its gradient and squares; a root or the few rows of a step; the result.
+        rows = 3 * (num_rows + num_words) + max(num_rows, num_words) + num_rows + 6 * CHUNK
+        return FLOAT_BYTES * dim * rows + 3 * 8 * len(self._texts.tokens)
 
     def draw_order(self, generator: torch.Generator) -> Int[Tensor, " texts"]:
         """Return the numbers of all texts in a new order."""
@@ -199,15 +204,15 @@ class Doc2Vec:
         """Return what ``fit`` takes here, from one update."""
         inputs, reader = self._start(network, seed=0)
         generator = generator_for(0, "estimate")
-        batch = split_pass(reader.draw_order(generator))[0]
+        batches = split_pass(reader.draw_order(generator))
 
         def update() -> None:
-            reader.collect(batch, generator)
+            reader.collect(batches[0], generator)
             inputs.climb(0.0)
             reader.climb(0.0)
 
-        num_updates = self.epochs * min(UPDATES_PER_PASS, network.num_vertices)
-        return Cost(memory_bytes(network, self.dim), fastest_seconds(update) * num_updates)
+        num_updates = self.epochs * len(batches)
+        return Cost(reader.memory_bytes(), fastest_seconds(update) * num_updates)
 
     def _start(self, network: TextualNetwork, seed: int) -> tuple[AdagradTable, TextReader]:
         texts = Vocabulary.of(network.texts).encode(network.texts)
@@ -221,11 +226,3 @@ class Doc2Vec:
             subsampling=self.subsampling,
         )
         return inputs, reader
-
-
-def memory_bytes(network: TextualNetwork, dim: int) -> int:
-    """Return what the vectors of texts and words, their words and one chunk take."""
-    texts = Vocabulary.of(network.texts).encode(network.texts)
-    largest = max(len(texts), texts.vocabulary_size)
-    rows = TABLES // 2 * (len(texts) + texts.vocabulary_size) + largest + len(texts) + 6 * CHUNK
-    return FLOAT_BYTES * dim * rows + 3 * 8 * len(texts.tokens)

@@ -31,9 +31,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.baselines import doc2vec, skipgram
 from dmte.baselines.doc2vec import TextReader
 from dmte.baselines.skipgram import (
+    CHUNK,
     ENDED,
     UPDATES_PER_PASS,
     AdagradTable,
@@ -108,6 +108,14 @@ class TriDnrTrainer:
     def vectors(self) -> Float[Tensor, "vertices dim"]:
         """Return u of every vertex."""
         return self._inputs.values[: self._num_vertices]
+
+    def memory_bytes(self) -> int:
+        """Return what everything takes while it is learned."""
+        num_visits = len(self._linked) * self._method.walk_length
+        # The context vectors of the vertices, their gradient and squares; one chunk of walks.
+        rows = 3 * self._num_vertices + 6 * CHUNK * self._method.walk_length
+        of_walks = FLOAT_BYTES * self._method.dim * rows + 4 * 8 * num_visits
+        return self._text_reader.memory_bytes() + of_walks
 
     def walk(self, number: int) -> Int[Tensor, "linked length"]:
         """Return the walks of pass ``number``."""
@@ -209,15 +217,10 @@ class TriDnr:
         pass_seconds += UPDATES_PER_PASS * fastest_seconds(
             lambda: trainer.update(walks, texts, 0.0, generator)
         )
-        words = doc2vec.memory_bytes(network, self.dim)
-        rows = 4 * network.num_vertices + 6 * skipgram.CHUNK * self.walk_length
-        of_walks = 4 * 8 * network.num_vertices * self.walk_length
-        return Cost(
-            words + FLOAT_BYTES * self.dim * rows + of_walks, pass_seconds * self.walks_per_vertex
-        )
+        return Cost(trainer.memory_bytes(), pass_seconds * self.walks_per_vertex)
 
 
 def count_pairs(walks: Int[Tensor, "walks length"], window: int) -> int:
     """Return how many pairs of positions predict each other, both ways."""
-    chunks = walks.split(skipgram.CHUNK)
+    chunks = walks.split(CHUNK)
     return sum(int(pair_weights(chunk != ENDED, window).sum()) for chunk in chunks)

@@ -29,11 +29,11 @@ from dmte.baselines.skipgram import (
     CHUNK,
     ENDED,
     TABLES,
-    UPDATES_PER_PASS,
     SkipGram,
     SkipGramTrainer,
     linked_vertices,
     require_positive,
+    split_pass,
 )
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
@@ -259,10 +259,13 @@ def _estimate(method: DeepWalk | Node2Vec, walker: Walker, network: TextualNetwo
     walk_seconds = perf_counter() - started
     trainer = SkipGramTrainer(_skip_gram(method), walks, len(linked), seed=0)
     generator = generator_for(0, "estimate")
-    sample = walks[: 4 * CHUNK]
-    read_seconds = fastest_seconds(lambda: trainer.collect(sample, generator)) / len(sample)
-    update_seconds = fastest_seconds(lambda: trainer.climb(0.0))
-    one_pass = walk_seconds + read_seconds * len(walks) + update_seconds * UPDATES_PER_PASS
+    batches = split_pass(walks)
+
+    def update() -> None:
+        trainer.collect(batches[0], generator)
+        trainer.climb(0.0)
+
+    one_pass = walk_seconds + fastest_seconds(update) * len(batches)
     rows = TABLES * len(linked) + 6 * CHUNK * method.walk_length + network.num_vertices
     of_walks = 4 * 8 * walks.numel()
     return Cost(FLOAT_BYTES * method.dim * rows + of_walks, one_pass * method.walks_per_vertex)
