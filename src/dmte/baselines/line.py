@@ -24,7 +24,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.allocator import keep_freed_memory
 from dmte.baselines.skipgram import (
     TABLES,
     AdagradTable,
@@ -121,7 +120,6 @@ class OrderTrainer:
     def __init__(
         self, adjacency: sp.csr_array, method: "Line", *, is_first: bool, seed: int
     ) -> None:
-        keep_freed_memory()
         if is_first:
             adjacency = sp.csr_array(adjacency + adjacency.T)
         degrees = torch.from_numpy(adjacency.sum(axis=1))

@@ -53,7 +53,7 @@ class AdagradTable:
     ) -> None:
         """Add ``weight`` times to the gradient of ``rows``, which may name a row more than once."""
         self._gradient.index_add_(0, rows, gradient, alpha=weight)
-        self._is_touched[rows] = True
+        self._is_touched.index_fill_(0, rows, value=True)
 
     def climb(self, rate: float) -> None:
         """Step along the collected gradient, and forget it."""
