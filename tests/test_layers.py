@@ -59,6 +59,7 @@ LAYERS = [
     "baselines.lsa",
     "baselines.fastrp",
     "baselines.skipgram",
+    "baselines.doc2vec",
     "baselines.walks",
     "baselines.line",
     "baselines.tadw",

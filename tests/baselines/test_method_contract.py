@@ -37,12 +37,14 @@ TRAITS = {
     "node2vec": Uses(text=False, edges=True, weights=True),
     "tadw": EVERYTHING,
     "cene": EVERYTHING,
+    "tridnr": EVERYTHING,
     "random": Uses(text=False, edges=False, weights=False),
     "adamic-adar": Uses(text=False, edges=True, weights=False),
     "tfidf": Uses(text=True, edges=False, weights=False),
     "lsa": Uses(text=True, edges=False, weights=False),
     "lsa-diffused": EVERYTHING,
     "fastrp": Uses(text=False, edges=True, weights=True),
+    "doc2vec": Uses(text=True, edges=False, weights=False),
 }
 """What each method claims to use; a method that is not here is not tested."""
 

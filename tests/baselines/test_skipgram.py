@@ -73,6 +73,44 @@ def test_adagrad_divides_by_the_root_of_the_summed_squares() -> None:
     torch.testing.assert_close(table.values, torch.tensor([[0.18], [-0.1], [0.0]]))
 
 
+def test_a_step_of_few_rows_and_one_of_all_are_the_same_to_the_bit() -> None:
+    generator = torch.Generator().manual_seed(0)
+    start = torch.randn(8, 4, generator=generator)
+    few, all_rows = AdagradTable(start.clone()), AdagradTable(start.clone())
+    for _ in range(3):
+        rows = torch.tensor([5, 1, 5])
+        gradient = torch.randn(3, 4, generator=generator)
+        few.collect(rows, gradient)
+        all_rows.collect(rows, gradient)
+        all_rows.collect(torch.arange(8), torch.zeros(8, 4))
+        few.climb(0.1)
+        all_rows.climb(0.1)
+    assert torch.equal(few.values, all_rows.values)
+    assert not torch.equal(few.values, start)
+
+
+def test_a_weight_counts_a_gradient_as_often() -> None:
+    once, thrice = AdagradTable(torch.zeros(4, 2)), AdagradTable(torch.zeros(4, 2))
+    rows, gradient = torch.tensor([0, 2]), torch.tensor([[1.0, 2.0], [-1.0, 3.0]])
+    once.collect(rows, gradient, weight=3.0)
+    for table in (once, thrice):
+        table.collect(rows, -2 * gradient)
+    for _ in range(3):
+        thrice.collect(rows, gradient)
+    once.climb(0.1)
+    thrice.climb(0.1)
+    assert torch.equal(once.values, thrice.values)
+
+
+def test_walks_that_end_nowhere_have_the_weights_of_those_that_end() -> None:
+    walked = torch.ones(3, 6, dtype=torch.bool)
+    walked[2, 4:] = False
+    full, mixed = pair_weights(walked[:2], WINDOW), pair_weights(walked, WINDOW)
+    assert torch.equal(full, mixed[:2])
+    assert not mixed[2, 4:].any()
+    assert not mixed[2, :, 4:].any()
+
+
 def test_noise_follows_counts_to_the_three_quarters() -> None:
     counts = torch.tensor([0, 1, 16, 0, 81, 0])
     drawn = Noise(counts).draw(40_000, torch.Generator().manual_seed(1))

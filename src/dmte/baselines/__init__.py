@@ -5,12 +5,14 @@ from types import MappingProxyType
 
 from dmte.baselines.adamic_adar import AdamicAdar
 from dmte.baselines.cene import Cene
+from dmte.baselines.doc2vec import Doc2Vec
 from dmte.baselines.fastrp import FastRp
 from dmte.baselines.line import Line
 from dmte.baselines.lsa import Lsa, LsaDiffused
 from dmte.baselines.random_vectors import RandomVectors
 from dmte.baselines.tadw import Tadw
 from dmte.baselines.tfidf import TfIdf
+from dmte.baselines.tridnr import TriDnr
 from dmte.baselines.walks import DeepWalk, Node2Vec
 from dmte.embedding import Method
 
@@ -20,6 +22,7 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
         "line": Line(),
         "node2vec": Node2Vec(),
         "tadw": Tadw(),
+        "tridnr": TriDnr(),
         "cene": Cene(),
         "random": RandomVectors(),
         "adamic-adar": AdamicAdar(),
@@ -27,6 +30,7 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
         "lsa": Lsa(),
         "lsa-diffused": LsaDiffused(),
         "fastrp": FastRp(),
+        "doc2vec": Doc2Vec(),
     }
 )
 """Every baseline with its default settings, by the name the command line uses."""
@@ -36,6 +40,7 @@ __all__ = [
     "AdamicAdar",
     "Cene",
     "DeepWalk",
+    "Doc2Vec",
     "FastRp",
     "Line",
     "Lsa",
@@ -44,4 +49,5 @@ __all__ = [
     "RandomVectors",
     "Tadw",
     "TfIdf",
+    "TriDnr",
 ]

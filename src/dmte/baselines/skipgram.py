@@ -12,8 +12,9 @@ is the optimizer: updates of many walks are added up and scaled by AdaGrad (Duch
 because plain steps added up diverge. A vertex no walk visits keeps the vector zero.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from dmte.allocator import keep_freed_memory
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
@@ -34,6 +36,7 @@ CHUNK = 32  # Walks whose rows stay in the cache together; 16 to 128 were alike 
 TABLES = 7
 """Tables in memory while two are learned: each with its gradient and squares, and a root."""
 EPSILON = 1e-8  # Keeps AdaGrad from dividing by zero.
+FEW_ROWS = 0.25  # Of a table, up to which a step picks out its rows, in no more memory.
 
 
 class AdagradTable:
@@ -43,16 +46,40 @@ class AdagradTable:
         self.values = values
         self._gradient = torch.zeros_like(values)
         self._squares = torch.zeros_like(values)
+        self._is_touched = torch.zeros(len(values), dtype=torch.bool)
 
-    def collect(self, rows: Int[Tensor, " some"], gradient: Float[Tensor, "some dim"]) -> None:
-        """Add to the gradient of ``rows``, which may name a row more than once."""
-        self._gradient.index_add_(0, rows, gradient)
+    def collect(
+        self, rows: Int[Tensor, " some"], gradient: Float[Tensor, "some dim"], weight: float = 1.0
+    ) -> None:
+        """Add ``weight`` times to the gradient of ``rows``, which may name a row more than once."""
+        self._gradient.index_add_(0, rows, gradient, alpha=weight)
+        self._is_touched.index_fill_(0, rows, value=True)
 
     def climb(self, rate: float) -> None:
         """Step along the collected gradient, and forget it."""
-        self._squares.addcmul_(self._gradient, self._gradient)
-        self.values.addcdiv_(self._gradient, self._squares.sqrt().add_(EPSILON), value=rate)
-        self._gradient.zero_()
+        rows = self._is_touched.nonzero().squeeze(1)
+        if len(rows) > FEW_ROWS * len(self.values):
+            _climb(self.values, self._gradient, self._squares, rate)
+            self._gradient.zero_()
+        else:
+            # The same to the bit: a row without gradient would stay as it is.
+            tables = (self.values, self._gradient, self._squares)
+            values, gradient, squares = (table.index_select(0, rows) for table in tables)
+            _climb(values, gradient, squares, rate)
+            self.values.index_copy_(0, rows, values)
+            self._squares.index_copy_(0, rows, squares)
+            self._gradient.index_fill_(0, rows, 0.0)
+        self._is_touched.zero_()
+
+
+def _climb(
+    values: Float[Tensor, "rows dim"],
+    gradient: Float[Tensor, "rows dim"],
+    squares: Float[Tensor, "rows dim"],
+    rate: float,
+) -> None:
+    squares.addcmul_(gradient, gradient)
+    values.addcdiv_(gradient, squares.sqrt().add_(EPSILON), value=rate)
 
 
 class Noise:
@@ -86,10 +113,18 @@ def pair_weights(
     >>> pair_weights(torch.tensor([[True, True, True, False]]), window=1).int().tolist()
     [[[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]]
     """
-    position = torch.arange(walked.shape[1])
+    near = _near(walked.shape[1], window)
+    if bool(walked.all()):
+        return near.expand(len(walked), -1, -1)
+    return near * (walked.unsqueeze(2) & walked.unsqueeze(1))
+
+
+@cache
+def _near(length: int, window: int) -> Float[Tensor, "length length"]:
+    """Return the weights of a walk that does not end; kept, as nearly all walks are alike."""
+    position = torch.arange(length)
     distance = (position.unsqueeze(1) - position).abs()
-    near = (distance > 0) & (distance <= window)
-    return (near & walked.unsqueeze(2) & walked.unsqueeze(1)).float()
+    return ((distance > 0) & (distance <= window)).float()
 
 
 def walk_gradients(
@@ -145,7 +180,7 @@ class SkipGram:
             if trainer is None:
                 trainer = SkipGramTrainer(self, walks, num_vertices, seed)
             generator = generator_for(seed, "skip-gram negatives", number)
-            batches = walks.split(max(1, -(-len(walks) // UPDATES_PER_PASS)))
+            batches = split_pass(walks)
             for step, batch in enumerate(batches):
                 trainer.collect(batch, generator)
                 trainer.climb((number + step / len(batches)) / num_passes)
@@ -154,40 +189,45 @@ class SkipGram:
         return trainer.vectors()
 
 
-class SkipGramTrainer:
-    """The two tables and the noise while they are learned."""
+def split_pass(of_a_pass: Tensor) -> Sequence[Tensor]:
+    """Return the rows between one update and the next."""
+    batches: Sequence[Tensor] = of_a_pass.split(max(1, -(-len(of_a_pass) // UPDATES_PER_PASS)))
+    return batches
+
+
+def count_visits(walks: Int[Tensor, "walks length"], num_vertices: int) -> Int[Tensor, " vertices"]:
+    """Return how often each vertex stands in the walks."""
+    return torch.bincount(walks[walks != ENDED], minlength=num_vertices)
+
+
+class WalkReader:
+    """The context vectors and the noise of walks, which the vectors u learn to predict."""
 
     def __init__(
-        self,
-        settings: SkipGram,
-        walks: Int[Tensor, "walks length"],
-        num_vertices: int,
-        seed: int,
+        self, settings: SkipGram, inputs: AdagradTable, visits: Int[Tensor, " vertices"]
     ) -> None:
+        keep_freed_memory()
         self.settings = settings
-        visits = torch.bincount(walks[walks != ENDED], minlength=num_vertices)
+        self._inputs = inputs
         self._noise = Noise(visits)
-        start = small_vectors(num_vertices, settings.dim, generator_for(seed, "skip-gram start"))
-        self._inputs = AdagradTable(start * (visits > 0).unsqueeze(1))
-        self._contexts = AdagradTable(torch.zeros_like(start))
+        self._contexts = AdagradTable(torch.zeros(len(visits), settings.dim))
 
-    def vectors(self) -> Float[Tensor, "vertices dim"]:
-        """Return u of every vertex."""
-        return self._inputs.values
+    def collect(
+        self,
+        walks: Int[Tensor, "walks length"],
+        generator: torch.Generator,
+        weight: float = 1.0,
+    ) -> None:
+        """Add up the gradients of ``walks``, whose objective counts ``weight``."""
+        for chunk in walks.split(CHUNK) if len(walks) else ():
+            self._collect_chunk(chunk, generator, weight)
 
-    def collect(self, walks: Int[Tensor, "walks length"], generator: torch.Generator) -> None:
-        """Add up the gradients of ``walks``."""
-        for chunk in walks.split(CHUNK):
-            self._collect_chunk(chunk, generator)
-
-    def climb(self, progress: float) -> None:
-        """Update both tables; the step size falls to zero linearly, as word2vec's."""
-        rate = self.settings.learning_rate * (1 - progress)
-        self._inputs.climb(rate)
+    def climb(self, rate: float) -> None:
+        """Update the context vectors; u is its owner's to update."""
         self._contexts.climb(rate)
 
     def _collect_chunk(
-        self, walks: Int[Tensor, "walks length"], generator: torch.Generator
+        self, walks: Int[Tensor, "walks length"], generator: torch.Generator, weight: float
     ) -> None:
         weights = pair_weights(walks != ENDED, self.settings.window)
         # Any row will do where a walk has ended: it counts nothing.
@@ -202,9 +242,39 @@ class SkipGramTrainer:
             weights,
             self.settings.num_negatives,
         )
-        self._inputs.collect(visited, gradients.inputs.flatten(0, 1))
-        self._contexts.collect(visited, gradients.contexts.flatten(0, 1))
-        self._contexts.collect(drawn, gradients.negatives.flatten(0, 1))
+        self._inputs.collect(visited, gradients.inputs.flatten(0, 1), weight)
+        self._contexts.collect(visited, gradients.contexts.flatten(0, 1), weight)
+        self._contexts.collect(drawn, gradients.negatives.flatten(0, 1), weight)
+
+
+class SkipGramTrainer:
+    """The vectors u and what reads the walks, while they are learned."""
+
+    def __init__(
+        self,
+        settings: SkipGram,
+        walks: Int[Tensor, "walks length"],
+        num_vertices: int,
+        seed: int,
+    ) -> None:
+        visits = count_visits(walks, num_vertices)
+        start = small_vectors(num_vertices, settings.dim, generator_for(seed, "skip-gram start"))
+        self._inputs = AdagradTable(start * (visits > 0).unsqueeze(1))
+        self._reader = WalkReader(settings, self._inputs, visits)
+
+    def vectors(self) -> Float[Tensor, "vertices dim"]:
+        """Return u of every vertex."""
+        return self._inputs.values
+
+    def collect(self, walks: Int[Tensor, "walks length"], generator: torch.Generator) -> None:
+        """Add up the gradients of ``walks``."""
+        self._reader.collect(walks, generator)
+
+    def climb(self, progress: float) -> None:
+        """Update both tables; the step size falls to zero linearly, as word2vec's."""
+        rate = self._reader.settings.learning_rate * (1 - progress)
+        self._inputs.climb(rate)
+        self._reader.climb(rate)
 
 
 def linked_vertices(network: TextualNetwork) -> Int[Tensor, " linked"]:

@@ -29,11 +29,11 @@ from dmte.baselines.skipgram import (
     CHUNK,
     ENDED,
     TABLES,
-    UPDATES_PER_PASS,
     SkipGram,
     SkipGramTrainer,
     linked_vertices,
     require_positive,
+    split_pass,
 )
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
@@ -90,6 +90,14 @@ class Walker:
             else:
                 walks[walking, step] = self._step(walks[walking, step - 2], at, generator)
         return walks
+
+    def walk_from_all(
+        self, linked: Int[Tensor, " linked"], length: int, seed: int, number: int
+    ) -> Int[Tensor, "linked length"]:
+        """Return the walks of pass ``number``: one from every vertex, in a new order."""
+        generator = generator_for(seed, "walks", number)
+        starts = linked[torch.randperm(len(linked), generator=generator)]
+        return self.walk(starts, length, generator)
 
     def _propose(
         self, at: Int[Tensor, " walks"], generator: torch.Generator
@@ -237,9 +245,7 @@ def _passes(
     Vertices are numbered by their place in ``linked``.
     """
     for number in range(method.walks_per_vertex):
-        generator = generator_for(seed, "walks", number)
-        starts = linked[torch.randperm(len(linked), generator=generator)]
-        walks = walker.walk(starts, method.walk_length, generator)
+        walks = walker.walk_from_all(linked, method.walk_length, seed, number)
         places = torch.searchsorted(linked, walks)
         yield torch.where(walks == ENDED, ENDED, places)
 
@@ -253,10 +259,13 @@ def _estimate(method: DeepWalk | Node2Vec, walker: Walker, network: TextualNetwo
     walk_seconds = perf_counter() - started
     trainer = SkipGramTrainer(_skip_gram(method), walks, len(linked), seed=0)
     generator = generator_for(0, "estimate")
-    sample = walks[: 4 * CHUNK]
-    read_seconds = fastest_seconds(lambda: trainer.collect(sample, generator)) / len(sample)
-    update_seconds = fastest_seconds(lambda: trainer.climb(0.0))
-    one_pass = walk_seconds + read_seconds * len(walks) + update_seconds * UPDATES_PER_PASS
+    batches = split_pass(walks)
+
+    def update() -> None:
+        trainer.collect(batches[0], generator)
+        trainer.climb(0.0)
+
+    one_pass = walk_seconds + fastest_seconds(update) * len(batches)
     rows = TABLES * len(linked) + 6 * CHUNK * method.walk_length + network.num_vertices
     of_walks = 4 * 8 * walks.numel()
     return Cost(FLOAT_BYTES * method.dim * rows + of_walks, one_pass * method.walks_per_vertex)
