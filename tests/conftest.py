@@ -1,10 +1,12 @@
 """What several tests start from."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
@@ -33,4 +35,26 @@ def data_folder() -> Path:
     folder = Path(os.environ.get("DMTE_DATA", SHARED_DATA))
     if not (folder / "cora" / "data.txt").is_file():
         pytest.skip(f"no data sets in {folder}; set DMTE_DATA to a folder that holds them")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def sentence_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a vector for every word of planted topics, as model2vec stores one."""
+    folder = tmp_path_factory.mktemp("sentence-model")
+    words = ["[UNK]", *(f"w{topic}x{number}" for topic in range(5) for number in range(40))]
+    tokenizer = {
+        "version": "1.0",
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "model": {
+            "type": "WordLevel",
+            "vocab": {word: number for number, word in enumerate(words)},
+            "unk_token": "[UNK]",
+        },
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    (folder / "config.json").write_text('{"model_type": "model2vec", "normalize": false}')
+    vectors = torch.randn(len(words), 24, generator=torch.Generator().manual_seed(6))
+    save_file({"embeddings": vectors}, folder / "model.safetensors")
     return folder

@@ -56,6 +56,7 @@ LAYERS = [
     "baselines.tfidf",
     "baselines.lsa",
     "baselines.fastrp",
+    "baselines.sentence",
     "baselines.skipgram",
     "baselines.walks",
     "baselines.line",

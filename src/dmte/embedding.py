@@ -52,6 +52,26 @@ class Method(Protocol):
         """Learn from ``network``; the same seed gives the same result."""
 
 
+@runtime_checkable
+class NeedsMore(Protocol):
+    """A method that needs what may not be here, such as a model that somebody else trained."""
+
+    def why_not(self) -> str | None:
+        """Return why it cannot run here, in a line that says what to do; none if it can."""
+
+    def needs(self) -> str:
+        """Return what it needs, in a word under which results are kept.
+
+        Raises:
+            DmteError: It is not here.
+        """
+
+
+def why_not(method: Method) -> str | None:
+    """Return why a method cannot run here, or none if it can."""
+    return method.why_not() if isinstance(method, NeedsMore) else None
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Embedding:
     """One vector per vertex.

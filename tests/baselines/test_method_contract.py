@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.embedding import Embedding, Method, PairScorer
+from dmte.baselines.sentence import VARIABLE
+from dmte.embedding import Embedding, Method, PairScorer, why_not
 from dmte.errors import DmteError
 from dmte.evaluation import METHODS, strict_task
 from dmte.network import TextualNetwork
@@ -42,6 +43,8 @@ TRAITS = {
     "lsa": Uses(text=True, edges=False, weights=False),
     "lsa-diffused": EVERYTHING,
     "fastrp": Uses(text=False, edges=True, weights=True),
+    "sentence": Uses(text=True, edges=False, weights=False),
+    "sentence-diffused": EVERYTHING,
 }
 """What each method claims to use; a method that is not here is not tested."""
 
@@ -53,6 +56,18 @@ def test_every_method_is_tested() -> None:
 @pytest.fixture(params=list(METHODS))
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _able(request: pytest.FixtureRequest) -> None:
+    """Give a method what it needs; skip the test if it cannot run all the same."""
+    if "name" not in request.fixturenames:
+        return
+    folder = request.getfixturevalue("sentence_model")
+    request.getfixturevalue("monkeypatch").setenv(VARIABLE, str(folder))
+    reason = why_not(METHODS[request.getfixturevalue("name")])
+    if reason is not None:
+        pytest.skip(reason)
 
 
 LESS_WORK = {"epochs": 20, "dim": 16, "walks_per_vertex": 4, "samples_per_edge": 10}

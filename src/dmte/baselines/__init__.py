@@ -8,6 +8,7 @@ from dmte.baselines.fastrp import FastRp
 from dmte.baselines.line import Line
 from dmte.baselines.lsa import Lsa, LsaDiffused
 from dmte.baselines.random_vectors import RandomVectors
+from dmte.baselines.sentence import Sentence, SentenceDiffused
 from dmte.baselines.tadw import Tadw
 from dmte.baselines.tfidf import TfIdf
 from dmte.baselines.walks import DeepWalk, Node2Vec
@@ -25,6 +26,8 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
         "lsa": Lsa(),
         "lsa-diffused": LsaDiffused(),
         "fastrp": FastRp(),
+        "sentence": Sentence(),
+        "sentence-diffused": SentenceDiffused(),
     }
 )
 """Every baseline with its default settings, by the name the command line uses."""
@@ -39,6 +42,8 @@ __all__ = [
     "LsaDiffused",
     "Node2Vec",
     "RandomVectors",
+    "Sentence",
+    "SentenceDiffused",
     "Tadw",
     "TfIdf",
 ]

@@ -31,6 +31,8 @@ from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 
 NUM_POWER_ITERATIONS = 7  # scikit-learn's for few dimensions; singular values of texts fall slowly.
+HOP_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
+"""λ of texts that are diffused and not learned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +54,30 @@ class LsaDiffused:
 
     dim: int = 100
     """The width of a vector; as of ``Lsa``."""
-    hop_weights: Sequence[float] = (1.0, 0.7, 0.5, 0.35)
+    hop_weights: Sequence[float] = HOP_WEIGHTS
     """λ_h of every hop, P^0 included; no paper's, but from a trial on Cora."""
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
         """Reduce the words of every text and diffuse them over the edges."""
-        if not self.hop_weights:
-            raise ConfigError("hop_weights must hold at least one weight; (1.0,) is no diffusion")
         features = latent_features(damped_words(network.texts), self.dim, seed)
-        transition = transition_matrix(network.adjacency(), torch.float64)
-        mixed = diffuse(transition, features, self.hop_weights)
-        return Embedding(network.ids, normalize(mixed).float(), text_dim=self.dim)
+        return diffuse_texts(network, features, self.hop_weights)
+
+
+def diffuse_texts(
+    network: TextualNetwork,
+    features: Float[Tensor, "vertices dim"],
+    hop_weights: Sequence[float],
+) -> Embedding:
+    """Return Σ_h λ_h P^h X, every vector divided by its length.
+
+    Raises:
+        ConfigError: There are no weights.
+    """
+    if not hop_weights:
+        raise ConfigError("hop_weights must hold at least one weight; (1.0,) is no diffusion")
+    transition = transition_matrix(network.adjacency(), torch.float64)
+    mixed = diffuse(transition, features, hop_weights)
+    return Embedding(network.ids, normalize(mixed).float(), text_dim=features.shape[1])
 
 
 def damped_words(texts: Sequence[str]) -> sp.csr_array:

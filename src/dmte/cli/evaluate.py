@@ -20,10 +20,12 @@ from dmte.cli.networks import (
     VerticesOption,
     open_network,
 )
+from dmte.embedding import why_not
 from dmte.errors import ConfigError, Interrupted
 from dmte.evaluation.cells import Cell, class_cells, link_cells
 from dmte.evaluation.classification import LABEL_FRACTIONS
 from dmte.evaluation.experiments import NUM_SEEDS
+from dmte.evaluation.methods import ALL, find_method, left_out
 from dmte.evaluation.report import (
     CLASS_FIGURES,
     LINK_FIGURES,
@@ -42,7 +44,7 @@ evaluate = typer.Typer(
 )
 
 MethodsOption = Annotated[
-    str, typer.Option(help="Names with commas between them; 'all' for every method.")
+    str, typer.Option(help="Names with commas between them; 'all' for every one that can run.")
 ]
 SeedsOption = Annotated[int, typer.Option(help="How many seeds: 0, 1, ...")]
 WorkersOption = Annotated[
@@ -87,7 +89,7 @@ def evaluate_links(
 ) -> None:
     """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
     fractions = numbers("--train-fraction", train_fraction)
-    cells = link_cells("", names(methods), fractions, [protocol], seeds)
+    cells = link_cells("", able(names(methods)), fractions, [protocol], seeds)
     read = partial(open_network, network, vertices, edges, directed=directed)
     source = read()
     for cell in link_cells("", [cells[0].method], fractions, [protocol], 1):
@@ -120,7 +122,7 @@ def evaluate_classes(
 ) -> None:
     """Learn vectors from all links and predict labels from them with a linear SVM."""
     fractions = numbers("--label-fraction", label_fraction)
-    cells = class_cells("", names(methods), fractions, seeds)
+    cells = class_cells("", able(names(methods)), fractions, seeds)
     read = partial(open_network, network, vertices, edges, directed=directed)
     source = read()
     cells[0].check(source)
@@ -132,6 +134,21 @@ def evaluate_classes(
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
         print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))
+
+
+def able(methods: list[str]) -> list[str]:
+    """Return the methods, having said on stderr which of ``all`` cannot run here, and why.
+
+    Raises:
+        ConfigError: One that was named cannot run here.
+    """
+    for method, reason in left_out(methods).items():
+        print(f"{method}: left out, {reason}", file=sys.stderr)
+    for method in methods:
+        why = None if method == ALL else why_not(find_method(method))
+        if why is not None:
+            raise ConfigError(f"{method} cannot run here: {why}")
+    return methods
 
 
 def names(text: str) -> list[str]:

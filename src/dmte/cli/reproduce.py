@@ -11,7 +11,7 @@ import typer
 
 from dmte.cli.evaluate import QuietOption, WorkersOption, names, run_with_progress
 from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError
-from dmte.evaluation.cells import Cell
+from dmte.evaluation.cells import Cell, unable
 from dmte.evaluation.document import document, find_row, section
 from dmte.evaluation.journal import Journal
 from dmte.evaluation.methods import find_method
@@ -87,6 +87,14 @@ def reproduce(
             _show(out, one.results(network, journals[one.name]), one)
 
 
+def _able(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells whose method can run here, having said which cannot and why."""
+    reasons = unable(cells)
+    for method, reason in reasons.items():
+        print(f"{method}: left out, {reason}", file=sys.stderr)
+    return [cell for cell in cells if cell.method not in reasons]
+
+
 def _by_network(targets: Sequence[Target]) -> dict[str, list[Target]]:
     """Return the targets of every network, which are measured together to keep all cores busy."""
     grouped: dict[str, list[Target]] = {}
@@ -136,11 +144,11 @@ def _complete(
     missing: list[Cell] = []
     goes_to: dict[str, Journal] = {}
     for name, cells in wanted.items():
-        left = [cell for cell in cells if cell not in journals[name]]
+        left = _able([cell for cell in cells if cell not in journals[name]])
         goes_to |= {cell.key: journals[name] for cell in left}
         missing += left
         if not quiet:
-            done = len(cells) - len(left)
+            done = sum(cell in journals[name] for cell in cells)
             print(f"{name}: {len(left)} fits to make, {done} done before", file=sys.stderr)
     read = partial(read_network, network)
     try:
