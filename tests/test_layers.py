@@ -50,6 +50,7 @@ LAYERS = [
     "training",
     "checkpoint",
     "estimate",
+    "method",
     # what it is compared with, and how
     "baselines.random_vectors",
     "baselines.adamic_adar",

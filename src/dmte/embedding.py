@@ -14,6 +14,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from dmte.cost import Cost
 from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork, find_position
 from dmte.storage import (
@@ -50,6 +51,13 @@ class Method(Protocol):
 
     def fit(self, network: TextualNetwork, seed: int) -> PairScorer:
         """Learn from ``network``; the same seed gives the same result."""
+
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes on this machine, having tried a little of it.
+
+        Raises:
+            DmteError: The network cannot be learned from at all.
+        """
 
 
 @runtime_checkable

@@ -24,11 +24,16 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from dmte.cost import DOUBLE_BYTES, FLOAT_BYTES, Cost, seconds_by_size
 from dmte.diffusion import diffuse, transition_matrix
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
+
+TABLES = 4
+"""Tables of N × d in memory at the peak."""
+NUMBERS_PER_ENTRY = 6  # S, P and Pᵀ.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +64,13 @@ class FastRp:
         weights = (0.0, *self.power_weights)
         mixed = diffuse(transition_matrix(adjacency), vectors, weights)
         return Embedding(network.ids, normalize(mixed), text_dim=0)
+
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes here, from smaller networks."""
+        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
+        entries = 2 * len(network.edges) + network.num_vertices
+        tables = FLOAT_BYTES * TABLES * self.dim * network.num_vertices
+        return Cost(tables + DOUBLE_BYTES * NUMBERS_PER_ENTRY * entries, seconds)
 
 
 def sparse_projection(

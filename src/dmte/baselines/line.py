@@ -36,6 +36,7 @@ from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
+from dmte.progress import track
 from dmte.randomness import generator_for
 
 UPDATES_PER_ROUND = 8
@@ -236,6 +237,6 @@ class Line:
         trainer = OrderTrainer(adjacency, self, is_first=is_first, seed=seed)
         num_updates = self.samples_per_edge * UPDATES_PER_ROUND
         generator = generator_for(seed, f"line edges {1 if is_first else 2}")
-        for update in range(num_updates):
+        for update in track(range(num_updates), part=0 if is_first else 1, of=2):
             trainer.update(self.learning_rate * (1 - update / num_updates), generator)
         return trainer.vectors()

@@ -23,7 +23,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.baselines.tfidf import tfidf_vectors
+from dmte.baselines.tfidf import tfidf_vectors, words_bytes
+from dmte.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.diffusion import diffuse, transition_matrix
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
@@ -31,6 +32,8 @@ from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 
 NUM_POWER_ITERATIONS = 7  # scikit-learn's for few dimensions; singular values of texts fall slowly.
+TABLES = 7
+"""Tables of N × d in memory at the peak of the decomposition."""
 HOP_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
 """λ of texts that are diffused and not learned."""
 
@@ -47,6 +50,11 @@ class Lsa:
         features = latent_features(damped_words(network.texts), self.dim, seed)
         return Embedding(network.ids, normalize(features).float(), text_dim=self.dim)
 
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes here, from smaller networks."""
+        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
+        return Cost(latent_bytes(network.texts, self.dim), seconds)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LsaDiffused:
@@ -61,6 +69,11 @@ class LsaDiffused:
         """Reduce the words of every text and diffuse them over the edges."""
         features = latent_features(damped_words(network.texts), self.dim, seed)
         return diffuse_texts(network, features, self.hop_weights)
+
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes here, from smaller networks."""
+        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
+        return Cost(latent_bytes(network.texts, self.dim), seconds)
 
 
 def diffuse_texts(
@@ -88,6 +101,11 @@ def damped_words(texts: Sequence[str]) -> sp.csr_array:
     confirmed a choice first made on test splits of Cora.
     """
     return tfidf_vectors(texts, damped=True)
+
+
+def latent_bytes(texts: Sequence[str], dim: int) -> int:
+    """Return about how much memory ``latent_features`` takes, and what is made of them."""
+    return words_bytes(texts) + DOUBLE_BYTES * TABLES * dim * len(texts)
 
 
 def latent_features(words: sp.csr_array, dim: int, seed: int) -> Float[Tensor, "texts dim"]:

@@ -28,12 +28,14 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.baselines.lsa import latent_features
+from dmte.baselines.lsa import latent_bytes, latent_features
 from dmte.baselines.tfidf import tfidf_vectors
+from dmte.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.diffusion import diffuse, transition_matrix
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
+from dmte.progress import track
 from dmte.randomness import generator_for
 
 WALK_WEIGHTS = (0.0, 0.5, 0.5)  # M = (P + P²) / 2, the paper's short cut for longer walks.
@@ -69,11 +71,18 @@ class Tadw:
         walked = diffuse(transition, features, WALK_WEIGHTS)
         generator = generator_for(seed, "TADW's H")
         mapping = torch.randn(self.dim, self.feature_dim, generator=generator, dtype=torch.float64)
-        for _ in range(self.rounds):
+        for _ in track(range(self.rounds)):
             structure = solve_structure(walked, features, mapping, self.regularization)
             mapping = solve_mapping(walked, features, structure, self.regularization)
         halves = normalize(features @ mapping.T), normalize(structure)
         return Embedding(network.ids, torch.cat(halves, dim=1).float(), text_dim=self.dim)
+
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes here, from smaller networks."""
+        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
+        width = 4 * (self.feature_dim + self.dim)
+        later = DOUBLE_BYTES * width * network.num_vertices
+        return Cost(max(later, latent_bytes(network.texts, self.feature_dim)), seconds)
 
 
 def solve_structure(

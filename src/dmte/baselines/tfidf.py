@@ -15,8 +15,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from dmte.cost import DOUBLE_BYTES, SAMPLE, Cost, seconds_by_size
 from dmte.network import TextualNetwork
 from dmte.text import Vocabulary
+from dmte.text.vocabulary import tokenize
+
+NUMBERS_PER_WORD = 8  # Lists, tokens, places and weights while they turn into each other.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +42,18 @@ class TfIdf:
     def fit(self, network: TextualNetwork, seed: int) -> WordOverlap:  # noqa: ARG002
         """Weigh the words of every text; nothing is drawn."""
         return WordOverlap(tfidf_vectors(network.texts))
+
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes here, from smaller networks."""
+        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
+        return Cost(words_bytes(network.texts), seconds)
+
+
+def words_bytes(texts: Sequence[str]) -> int:
+    """Return about how much memory ``tfidf_vectors`` takes, having counted some of the words."""
+    some = texts[:: max(1, len(texts) // SAMPLE)]
+    num_words = sum(len(tokenize(text)) for text in some) * len(texts) // len(some)
+    return DOUBLE_BYTES * (NUMBERS_PER_WORD * num_words + 4 * len(texts))
 
 
 def tfidf_vectors(texts: Sequence[str], *, damped: bool = False) -> sp.csr_array:

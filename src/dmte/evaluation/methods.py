@@ -8,7 +8,7 @@ from dmte.baselines import BASELINES
 from dmte.config import VARIANTS
 from dmte.embedding import Method, why_not
 from dmte.errors import ConfigError
-from dmte.training import Dmte
+from dmte.method import Dmte
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
