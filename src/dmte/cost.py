@@ -25,6 +25,8 @@ class Cost:
     memory_bytes: int
     """At its peak, on top of what Python, torch and the network take themselves."""
     seconds: float
+    kept_seconds: float = 0.0
+    """Of these, what another fit on the same texts in the same process would not need again."""
 
 
 def fastest_seconds(run: Callable[[], object], times: int = 2) -> float:

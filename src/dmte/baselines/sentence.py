@@ -102,7 +102,8 @@ class Sentence:
         weights = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
         rows = 4 * network.num_vertices  # As encoded, sorted into place, diffused and scaled.
         memory_bytes = PACKAGE_BYTES[reader_of(folder)] + 2 * weights + FLOAT_BYTES * dim * rows
-        return Cost(memory_bytes, seconds * len(batches) / len(tried))
+        all_seconds = seconds * len(batches) / len(tried)
+        return Cost(memory_bytes, all_seconds, kept_seconds=all_seconds)
 
     def _features(self, network: TextualNetwork) -> Float[Tensor, "vertices dim"]:
         folder = self._model()

@@ -84,6 +84,15 @@ class Cell(ABC):
             SplitError: The network cannot be split so.
         """
 
+    @property
+    def share_of_edges(self) -> float:
+        """How much of the network is learned from."""
+        return 1.0
+
+    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
+        """Return what the method is given to learn from."""
+        return network
+
     @abstractmethod
     def run(self, network: TextualNetwork) -> dict[str, Any]:
         """Return the scores, the time and the memory of this cell."""
@@ -111,6 +120,15 @@ class LinkCell(Cell):
     def title(self) -> str:
         """Return what it is, for people."""
         return f"{self.method}, {100 * self.train_fraction:g} % {self.protocol}, seed {self.seed}"
+
+    @property
+    def share_of_edges(self) -> float:
+        """How much of the network is learned from."""
+        return self.train_fraction
+
+    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
+        """Return the network without the hidden edges."""
+        return self._task(network).train
 
     def check(self, network: TextualNetwork) -> None:
         """Split the edges."""
