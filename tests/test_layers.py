@@ -79,6 +79,7 @@ LAYERS = [
     "evaluation.experiments",
     "evaluation.reproduction",
     "evaluation.document",
+    "evaluation.catalog",
     "evaluation",
     # use
     "search",

@@ -1,4 +1,17 @@
-"""DMTE as a method, like every method it is compared with: settings in, vectors out."""
+"""DMTE itself (Zhang, Li, Shen and Carin, NeurIPS 2018), a method like those it is compared with.
+
+A vertex is its text half beside its structure half, v_i = v_i^t ⊕ v_i^s. The texts X are diffused
+over the edges, the structure half is a learned row per vertex, and either predicts the other:
+
+    V_t = Σ_h λ_h tanh(W_h ⊙ P^h X)        U_s = Σ_h λ_h P^h V_s
+    L = α_tt L_tt(V_t, V_t) + α_ss L_ss(V_s, U_s) + α_st L_st(V_s, V_t) + α_ts L_ts(V_t, U_s)
+
+each part by negative sampling along the edges; ``docs/method.md`` walks through it. The paper
+leaves f, λ, the step size and the number of epochs open, and every setting says what was taken.
+
+A vertex without edges keeps its walker, so its text half is made of its own text, and its structure
+half is zero. An empty text adds nothing; diffused, the texts of the neighbors do.
+"""
 
 from dataclasses import dataclass, fields
 
@@ -14,7 +27,7 @@ from dmte.training import TrainingRun
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dmte(Settings):
-    """DMTE as a method: its fields are its settings, fitting returns something new."""
+    """DMTE with the paper's word averages unless the settings say otherwise."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Dmte":

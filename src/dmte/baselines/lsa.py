@@ -23,7 +23,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.baselines.tfidf import tfidf_vectors, words_bytes
+from dmte.baselines.tfidf import count_words, tfidf_vectors, words_bytes
 from dmte.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.diffusion import diffuse, transition_matrix
 from dmte.embedding import Embedding
@@ -32,8 +32,8 @@ from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 
 NUM_POWER_ITERATIONS = 7  # scikit-learn's for few dimensions; singular values of texts fall slowly.
-TABLES = 7
-"""Tables of N × d in memory at the peak of the decomposition."""
+TABLES = 3
+"""Tables in memory at the peak of the decomposition, with a row per text or per word."""
 HOP_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
 """λ of texts that are diffused and not learned."""
 
@@ -105,7 +105,9 @@ def damped_words(texts: Sequence[str]) -> sp.csr_array:
 
 def latent_bytes(texts: Sequence[str], dim: int) -> int:
     """Return about how much memory ``latent_features`` takes, and what is made of them."""
-    return words_bytes(texts) + DOUBLE_BYTES * TABLES * dim * len(texts)
+    counts = count_words(texts)
+    rows = TABLES * max(counts.num_texts, counts.num_distinct) + 2 * counts.num_texts
+    return words_bytes(counts) + DOUBLE_BYTES * dim * rows
 
 
 def latent_features(words: sp.csr_array, dim: int, seed: int) -> Float[Tensor, "texts dim"]:

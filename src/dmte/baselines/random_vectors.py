@@ -1,4 +1,7 @@
-"""Random vectors: the floor every method must beat."""
+"""Random vectors: the floor every method must beat.
+
+Every vertex gets d independent standard Gaussian numbers, one without edges or text like any other.
+"""
 
 from dataclasses import dataclass
 

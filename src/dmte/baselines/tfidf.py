@@ -3,11 +3,13 @@
     tfidf_iw = n_iw (1 + ln((1 + N) / (1 + N_w)))
 
 with n_iw how often word w stands in text i and N_w the number of texts it stands in (the smoothed
-form of Salton and Buckley 1988 that scikit-learn uses). An empty text overlaps with nothing.
+form of Salton and Buckley 1988 that scikit-learn uses). An empty text overlaps with nothing; edges
+are not looked at, so a vertex without any is like every other.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -46,14 +48,31 @@ class TfIdf:
     def estimate(self, network: TextualNetwork) -> Cost:
         """Return what ``fit`` takes here, from smaller networks."""
         seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
-        return Cost(words_bytes(network.texts), seconds)
+        return Cost(words_bytes(count_words(network.texts)), seconds)
 
 
-def words_bytes(texts: Sequence[str]) -> int:
-    """Return about how much memory ``tfidf_vectors`` takes, having counted some of the words."""
+class WordCounts(NamedTuple):
+    """How large texts are, about."""
+
+    num_texts: int
+    num_words: int
+    num_distinct: int
+
+
+def count_words(texts: Sequence[str]) -> WordCounts:
+    """Return how many words there are, having counted those of some of the texts.
+
+    Distinct words are taken to grow with the root of the number of texts (Heaps 1978).
+    """
     some = texts[:: max(1, len(texts) // SAMPLE)]
-    num_words = sum(len(tokenize(text)) for text in some) * len(texts) // len(some)
-    return DOUBLE_BYTES * (NUMBERS_PER_WORD * num_words + 4 * len(texts))
+    words = [word for text in some for word in tokenize(text)]
+    times = len(texts) / len(some)
+    return WordCounts(len(texts), round(len(words) * times), round(len(set(words)) * times**0.5))
+
+
+def words_bytes(counts: WordCounts) -> int:
+    """Return about how much memory ``tfidf_vectors`` takes."""
+    return DOUBLE_BYTES * (NUMBERS_PER_WORD * counts.num_words + 4 * counts.num_texts)
 
 
 def tfidf_vectors(texts: Sequence[str], *, damped: bool = False) -> sp.csr_array:

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, ProgressColumn, Task
 from rich.progress_bar import ProgressBar
+from rich.table import Column
 from rich.text import Text
 
 from dmte.errors import ConfigError, Interrupted
@@ -22,6 +23,8 @@ from dmte.evaluation.runner import ReadNetwork, Shares, Timetable, available_cor
 WorkersOption = Annotated[
     int | None, typer.Option(help="Fits at a time, a thread each; by default one per core.")
 ]
+BAR_WIDTH = 16
+
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what it would take, and fit nothing.")
 ]
@@ -86,14 +89,16 @@ class FitsBar(ProgressColumn):
     def render(self, task: Task) -> ProgressBar:
         """Return the bar as it is now."""
         begun = sum(fit.share for fit in self._shares.underway())
-        return ProgressBar(task.total, min(task.completed + begun, task.total or 0), width=40)
+        return ProgressBar(
+            task.total, min(task.completed + begun, task.total or 0), width=BAR_WIDTH
+        )
 
 
 class FitsUnderway(ProgressColumn):
     """The fit that has been made longest, how far it is, and the time until all are done."""
 
     def __init__(self, times: Timetable, shares: Shares) -> None:
-        super().__init__()
+        super().__init__(table_column=Column(no_wrap=True))
         self._times, self._shares = times, shares
 
     def render(self, task: Task) -> Text:  # noqa: ARG002
@@ -102,7 +107,7 @@ class FitsUnderway(ProgressColumn):
         if not underway:
             return Text("starting")
         longest = underway[0]
-        share = f" {100 * longest.share:.0f} %" if longest.share else ""
+        share = f": {100 * longest.share:.0f} %" if longest.share else ""
         seconds = self._times.seconds_left(underway)
         left = f", about {timedelta(seconds=round(seconds))} left" if seconds else ""
         return Text(f"{longest.cell.title()}{share}{left}")
