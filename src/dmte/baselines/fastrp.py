@@ -6,8 +6,9 @@ Random vectors R, scaled by the degrees and averaged over the neighbors again an
 
 with R[i, j] one of √s, 0, -√s with probabilities 1/2s, 1 - 1/s, 1/2s (Li et al. 2006), s = √|V|.
 So the rows of Σ_i α_i P^i L are compared in few dimensions, and nothing is learned. The powers are
-never formed. Rows are divided by their length, so that a dot product is a cosine: on Cora four
-points above the plain one, which follows the degrees.
+never formed. The authors' code standardizes the columns of N in the end, which is left out here.
+Rows are divided by their length, so that a dot product is a cosine: on Cora four points above the
+plain one, which follows the degrees.
 
 A vertex without edges has the zero vector: nothing is known of it, and it scores 0 with everything.
 Memory is about 4 |V| d numbers of 4 bytes (DBLP: 510 MB), time one pass over the edges a power
