@@ -148,6 +148,12 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
     table = run("reproduce", "hepth-links", "--methods", "tfidf", "--quick", "--out", str(out))
     assert "12 fits" in table
     assert not out.exists()
+    monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
+    with pytest.raises(SystemExit):
+        main(["reproduce", "hepth-links", "--methods", "sentence", "--out", str(out), "--dry-run"])
+    said = capsys.readouterr()
+    assert "sentence: left out, no sentence encoder was given" in said.err
+    assert "0 fits" in said.out
 
 
 @pytest.mark.parametrize(
