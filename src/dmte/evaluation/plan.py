@@ -77,8 +77,9 @@ def _by_settings(cells: Sequence[Cell]) -> list[list[Cell]]:
 def _costs(cells: Sequence[Cell], network: TextualNetwork) -> list[Cost]:
     """Return the cost of every cell, from those of the smallest and the largest."""
     ordered = sorted(cells, key=lambda cell: cell.share_of_edges)
-    least, most = (_estimate(cell, network) for cell in (ordered[0], ordered[-1]))
     low, high = ordered[0].share_of_edges, ordered[-1].share_of_edges
+    most = _estimate(ordered[-1], network)
+    least = _estimate(ordered[0], network) if low < high else most
     parts = ((cell.share_of_edges - low) / ((high - low) or 1.0) for cell in cells)
     return [
         Cost(

@@ -90,6 +90,7 @@ def run_cells(
     try:
         for done in as_completed(waiting):
             yield waiting[done], done.result()
+        pool.shutdown()  # Nothing is left to do, so they leave by themselves and tidy up.
     except BrokenProcessPool as problem:
         raise TrainingError(
             "a worker process died, perhaps for want of memory; fewer --workers need less"
