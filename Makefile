@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.dmte-is-installed
+WHAT ?= step
 
 .PHONY: help setup demo test coverage lint types format bench reproduce document clean
 
@@ -38,15 +39,18 @@ format: $(STAMP)  ## Put the code into its one format.
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(STAMP)  ## Measure speed and memory (see benchmarks/README.md).
-	@$(BIN)/python benchmarks/step.py
+bench: $(STAMP)  ## Measure a training step, or with WHAT=methods all methods (see benchmarks/README.md).
+	@$(BIN)/python benchmarks/$(WHAT).py $(ARGS)
 
 reproduce: $(STAMP)  ## Measure the paper's tables and figures again, quickly, into reproduction/.
 	@$(BIN)/dmte reproduce all --quick
 	@$(BIN)/dmte reproduce report
 
-document: $(STAMP)  ## Write docs/reproduction.md anew from experiments/results.
+document: $(STAMP)  ## Write docs/reproduction.md anew from results and docs/methods.md from the code.
 	@$(BIN)/dmte reproduce report --out experiments/results --page docs/reproduction.md
+	@$(BIN)/python -c 'from pathlib import Path; from dmte.evaluation.catalog import methods_page; \
+	  Path("docs/methods.md").write_text(methods_page(), "utf-8")'
+	@echo docs/methods.md
 
 clean:  ## Remove .venv and what the tools left behind.
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

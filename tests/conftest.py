@@ -1,5 +1,6 @@
 """What several tests start from."""
 
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
@@ -70,3 +72,25 @@ def concepts_model(dmte: Run, cli_folder: Path) -> Path:
     done = dmte("train", "concepts", "--out", "model", "--epochs", "60", "--dim", "64")
     assert done.returncode == 0, done.stderr
     return cli_folder / "model"
+
+
+@pytest.fixture(scope="session")
+def sentence_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a vector for every word of planted topics, as model2vec stores one."""
+    folder = tmp_path_factory.mktemp("sentence-model")
+    words = ["[UNK]", *(f"w{topic}x{number}" for topic in range(5) for number in range(40))]
+    tokenizer = {
+        "version": "1.0",
+        "added_tokens": [],
+        "pre_tokenizer": {"type": "WhitespaceSplit"},
+        "model": {
+            "type": "WordLevel",
+            "vocab": {word: number for number, word in enumerate(words)},
+            "unk_token": "[UNK]",
+        },
+    }
+    (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    (folder / "config.json").write_text('{"model_type": "model2vec", "normalize": false}')
+    vectors = torch.randn(len(words), 24, generator=torch.Generator().manual_seed(6))
+    save_file({"embeddings": vectors}, folder / "model.safetensors")
+    return folder

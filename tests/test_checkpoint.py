@@ -13,8 +13,9 @@ from dmte.checkpoint import load_checkpoint, save_checkpoint
 from dmte.config import Settings
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
+from dmte.method import Dmte
 from dmte.network import TextualNetwork, read_network
-from dmte.training import Dmte, TrainingRun
+from dmte.training import TrainingRun
 
 SMALL = Settings(dim=16, epochs=9, batch_size=50)
 CHANGES: list[dict[str, object]] = [

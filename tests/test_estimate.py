@@ -35,7 +35,7 @@ from pathlib import Path
 from dmte.config import Settings
 from dmte.estimate import estimate
 from dmte.network.synthetic import PlantedTopics
-from dmte.training import Dmte
+from dmte.method import Dmte
 def peak():
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.split("VmHWM:")[1].split()[0])

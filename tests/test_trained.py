@@ -9,9 +9,9 @@ import torch
 from dmte.config import VARIANTS
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError, StorageError
+from dmte.method import Dmte
 from dmte.network import TextualNetwork
 from dmte.trained import TrainedModel
-from dmte.training import Dmte
 
 
 @pytest.fixture(params=list(VARIANTS))

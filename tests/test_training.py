@@ -12,9 +12,10 @@ from dmte.baselines import RandomVectors
 from dmte.config import VARIANTS, Settings
 from dmte.errors import TrainingError
 from dmte.evaluation import strict_task
+from dmte.method import Dmte
 from dmte.network import TextualNetwork, read_folder
 from dmte.network.synthetic import PlantedTopics
-from dmte.training import Dmte, TrainingRun
+from dmte.training import TrainingRun
 
 SMALL = Settings(dim=16, epochs=6, batch_size=64)
 
@@ -72,7 +73,7 @@ def test_another_process_gives_the_same_bits_with_two_threads(tmp_path: Path) ->
 import hashlib, sys, torch
 torch.set_num_threads(2)
 from dmte.network.synthetic import PlantedTopics
-from dmte.training import Dmte
+from dmte.method import Dmte
 network = PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(5))
 vectors = Dmte(dim=16, epochs=5, batch_size=64).fit(network, seed=3).vectors
 print(hashlib.sha256(vectors.numpy().tobytes()).hexdigest())

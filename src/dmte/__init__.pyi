@@ -3,6 +3,7 @@ from .config import Settings as Settings
 from .embedding import Embedding as Embedding
 from .embedding import Neighbor as Neighbor
 from .errors import DmteError as DmteError
+from .method import Dmte as Dmte
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns
 from .network import TextualNetwork as TextualNetwork
@@ -15,7 +16,6 @@ from .network import read_tables as read_tables
 from .network import write_folder as write_folder
 from .network import write_tables as write_tables
 from .trained import TrainedModel as TrainedModel
-from .training import Dmte as Dmte
 from .training import EpochReport as EpochReport
 from .training import TrainingRun as TrainingRun
 

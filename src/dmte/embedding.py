@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from dmte.cost import Cost
 from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork, find_position
 from dmte.search import highest
@@ -52,6 +53,33 @@ class Method(Protocol):
 
     def fit(self, network: TextualNetwork, seed: int) -> PairScorer:
         """Learn from ``network``; the same seed gives the same result."""
+
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes on this machine, having tried a little of it.
+
+        Raises:
+            DmteError: The network cannot be learned from at all.
+        """
+
+
+@runtime_checkable
+class NeedsMore(Protocol):
+    """A method that needs what may not be here, such as a model that somebody else trained."""
+
+    def why_not(self) -> str | None:
+        """Return why it cannot run here, in a line that says what to do; none if it can."""
+
+    def needs(self) -> str:
+        """Return what it needs, in a word under which results are kept.
+
+        Raises:
+            DmteError: It is not here.
+        """
+
+
+def why_not(method: Method) -> str | None:
+    """Return why a method cannot run here, or none if it can."""
+    return method.why_not() if isinstance(method, NeedsMore) else None
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

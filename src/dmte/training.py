@@ -8,7 +8,7 @@ negatives are a pure function of the seed and the epoch, so a resumed run ends i
 import time
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
@@ -16,7 +16,6 @@ from torch import Tensor
 
 from dmte.allocator import keep_freed_memory
 from dmte.config import Settings
-from dmte.embedding import Embedding
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
 from dmte.objective import PARTS, part_losses, score_edges, weighted_sum
@@ -28,37 +27,6 @@ from dmte.text import Vocabulary
 from dmte.trained import TrainedModel, build_model, embed_network
 
 HIDDEN_SHARE = 0.2  # Of the edges, hidden from P per step; the share that worked in trials.
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dmte(Settings):
-    """DMTE as a method: its fields are its settings, fitting returns something new."""
-
-    @classmethod
-    def of(cls, settings: Settings) -> "Dmte":
-        """Return the method with these settings."""
-        return cls(
-            **{setting.name: getattr(settings, setting.name) for setting in fields(settings)}
-        )
-
-    def settings(self) -> Settings:
-        """Return the settings alone."""
-        return Settings.from_dict(self.to_dict())
-
-    def fit(self, network: TextualNetwork, seed: int) -> Embedding:
-        """Return one vector per vertex of ``network``."""
-        return self.train(network, seed).embedding
-
-    def train(self, network: TextualNetwork, seed: int) -> TrainedModel:
-        """Return the trained model, which can do more than its vectors can.
-
-        Raises:
-            TrainingError: There is too little to learn from, or the loss diverged.
-        """
-        run = TrainingRun(network, self.settings(), seed)
-        for _ in run.epochs():
-            pass
-        return run.result()
 
 
 @dataclass(frozen=True, slots=True)

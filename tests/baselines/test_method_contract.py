@@ -1,8 +1,12 @@
 """What every method promises, tested once for all of them."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
+from math import isfinite
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -10,12 +14,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.embedding import Embedding, Method, PairScorer
+from dmte.baselines.sentence import VARIABLE
+from dmte.embedding import Embedding, Method, PairScorer, why_not
 from dmte.errors import DmteError
 from dmte.evaluation import METHODS, strict_task
+from dmte.method import Dmte
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.training import Dmte
+from dmte.progress import listening
 
 
 class Uses(NamedTuple):
@@ -45,6 +51,8 @@ TRAITS = {
     "lsa-diffused": EVERYTHING,
     "fastrp": Uses(text=False, edges=True, weights=True),
     "doc2vec": Uses(text=True, edges=False, weights=False),
+    "sentence": Uses(text=True, edges=False, weights=False),
+    "sentence-diffused": EVERYTHING,
 }
 """What each method claims to use; a method that is not here is not tested."""
 
@@ -56,6 +64,18 @@ def test_every_method_is_tested() -> None:
 @pytest.fixture(params=list(METHODS))
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def _able(request: pytest.FixtureRequest) -> None:
+    """Give a method what it needs; skip the test if it cannot run all the same."""
+    if "name" not in request.fixturenames:
+        return
+    folder = request.getfixturevalue("sentence_model")
+    request.getfixturevalue("monkeypatch").setenv(VARIABLE, str(folder))
+    reason = why_not(METHODS[request.getfixturevalue("name")])
+    if reason is not None:
+        pytest.skip(reason)
 
 
 LESS_WORK = {"epochs": 20, "dim": 16, "walks_per_vertex": 4, "samples_per_edge": 10}
@@ -180,6 +200,73 @@ def test_a_strange_network_is_embedded_or_refused_in_a_sentence(
     except DmteError:
         return
     assert torch.isfinite(found.score(all_pairs(strange.num_vertices))).all()
+
+
+def test_a_fit_says_how_far_it_is_or_nothing(name: str) -> None:
+    heard: list[float] = []
+    with listening(heard.append):
+        quick(name).fit(network(), 0)
+    assert heard == sorted(heard)
+    assert not heard or 0 < heard[0] <= heard[-1] == pytest.approx(1.0)
+
+
+def test_an_estimate_is_positive_and_grows_with_the_network(name: str) -> None:
+    small, large = (
+        quick(name).estimate(PlantedTopics(num_vertices=n).draw(torch.Generator().manual_seed(4)))
+        for n in (40, 160)
+    )
+    for cost in (small, large):
+        assert isfinite(cost.seconds)
+        assert cost.seconds > 0
+    assert 0 < small.memory_bytes < large.memory_bytes
+
+
+def test_an_estimate_of_a_strange_network_is_finite_or_refused(name: str) -> None:
+    lonely = network().with_edges(network().edges[:0])
+    try:
+        cost = quick(name).estimate(lonely)
+    except DmteError:
+        return
+    assert isfinite(cost.seconds)
+    assert cost.memory_bytes >= 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
+def test_memory_is_estimated_within_a_factor_of_two() -> None:
+    """Of what a process takes on top of an idle one, for methods with large tables."""
+    script = """
+import torch
+from dataclasses import fields, replace
+from pathlib import Path
+from dmte.allocator import release_freed_memory
+from dmte.evaluation import METHODS
+from dmte.evaluation.measuring import measure
+from dmte.network.synthetic import PlantedTopics
+def held():
+    return 1024 * int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
+less = {"epochs": 1, "walks_per_vertex": 1, "samples_per_edge": 1, "rounds": 1}
+torch.set_num_threads(1)
+drawn = PlantedTopics(num_vertices=4000, words_per_text=40, words_per_topic=1000)
+tiny, large = (
+    replace(drawn, num_vertices=n).draw(torch.Generator().manual_seed(0)) for n in (80, 4000)
+)
+# DMTE stands last because it makes the process keep what it frees.
+for name in ("fastrp", "lsa", "lsa-diffused", "tadw", "line", "deepwalk", "node2vec", "dmte-paper"):
+    method = METHODS[name]
+    own = {setting.name for setting in fields(method)}
+    method = replace(method, **{k: v for k, v in less.items() if k in own})
+    method.fit(tiny, 0)
+    release_freed_memory()
+    before = held()
+    taken = 1e6 * measure(lambda: method.fit(large, 0)).peak_mb - before
+    print(name, taken / method.estimate(large).memory_bytes)
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    ratios = dict(line.split() for line in done.stdout.splitlines())
+    assert len(ratios) == 8
+    assert {name: r for name, r in ratios.items() if not 0.5 < float(r) < 2} == {}
 
 
 @pytest.mark.slow

@@ -118,6 +118,44 @@ def test_a_reproduction_goes_on_where_it_stopped(dmte: Run, tmp_path: Path) -> N
     assert "## Link prediction on HepTh" in (tmp_path / "reproduction.md").read_text()
 
 
+def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
+    data: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("DMTE_DATA", str(data))
+    monkeypatch.setattr("dmte.cli.fits.run_cells", None)
+
+    def run(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as stopped:
+            main([*arguments, "--dry-run"])
+        assert stopped.value.code == 0
+        return capsys.readouterr().out
+
+    links = run("evaluate", "links", "hepth", "--methods", "tfidf,random", "--workers", "2")
+    assert [line.split()[:2] for line in links.splitlines()[3:5]] == [
+        ["tfidf", "10"],
+        ["random", "10"],
+    ]
+    assert "20 fits, about 0:00:0" in links
+    assert "Nothing was fitted." in links
+    report = json.loads(run("evaluate", "classes", "concepts", "--methods", "lsa", "--json"))
+    (planned,) = report["plan"]
+    assert (planned["method"], planned["num_fits"]) == ("lsa", 10)
+    assert planned["seconds"] > 0
+    out = tmp_path / "out"
+    table = run("reproduce", "hepth-links", "--methods", "tfidf", "--quick", "--out", str(out))
+    assert "12 fits" in table
+    assert not out.exists()
+    monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
+    with pytest.raises(SystemExit):
+        main(["reproduce", "hepth-links", "--methods", "sentence", "--out", str(out), "--dry-run"])
+    said = capsys.readouterr()
+    assert "sentence: left out, no sentence encoder was given" in said.err
+    assert "0 fits" in said.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from dmte.baselines.sentence import VARIABLE
 from dmte.errors import ConfigError, SplitError
 from dmte.evaluation import METHODS, ClassCell, LinkCell, class_task, strict_task
 from dmte.evaluation.cells import class_cells, link_cells
-from dmte.evaluation.methods import LINKS_ONLY, choose_methods
+from dmte.evaluation.methods import LINKS_ONLY, choose_methods, left_out
 from dmte.network import TextualNetwork
 
 LINK = LinkCell(network="planted", method="tfidf", protocol="strict", train_fraction=0.6, seed=3)
@@ -48,7 +49,7 @@ def test_a_method_without_vectors_cannot_classify(planted: TextualNetwork) -> No
 
 
 def test_links_only_names_those_that_have_no_vectors(planted: TextualNetwork) -> None:
-    for name in METHODS:
+    for name in choose_methods(["all"]):
         if not name.startswith("dmte"):
             has_vectors = hasattr(METHODS[name].fit(planted, 0), "vectors")
             assert has_vectors != (name in LINKS_ONLY)
@@ -85,8 +86,12 @@ def test_checking_refuses_before_anything_is_fitted(planted: TextualNetwork) -> 
         ClassCell(network="", method="tfidf", seed=0).check(bare)
 
 
-def test_all_means_every_method_once() -> None:
-    assert choose_methods(["all", "tfidf"]) == list(METHODS)
+def test_all_means_every_method_that_can_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    unable = {"sentence", "sentence-diffused"}
+    assert choose_methods(["all", "tfidf"]) == [name for name in METHODS if name not in unable]
+    assert set(left_out(["tfidf", "all"])) == unable
+    assert left_out(["tfidf"]) == {}
     assert not LINKS_ONLY & set(choose_methods(["all"], with_vectors=True))
 
 

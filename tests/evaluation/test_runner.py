@@ -3,6 +3,8 @@
 import multiprocessing
 import os
 import signal
+import threading
+import time
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,9 +15,10 @@ import torch
 from dmte.errors import DmteError, TrainingError
 from dmte.evaluation import Cell, LinkCell, run_cells
 from dmte.evaluation.cells import link_cells
-from dmte.evaluation.runner import Timetable, available_cores
+from dmte.evaluation.runner import Shares, Timetable, Underway, available_cores
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
+from dmte.progress import track
 
 CELLS = link_cells("concepts", ["random", "tfidf"], [0.5], ["strict"], 2)
 
@@ -27,6 +30,18 @@ class DyingCell(LinkCell):
     def run(self, network: TextualNetwork) -> dict[str, Any]:
         os.kill(os.getpid(), signal.SIGKILL)
         return super().run(network)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellingCell(LinkCell):
+    """A fit that is half done for a while."""
+
+    def run(self, network: TextualNetwork) -> dict[str, Any]:  # noqa: ARG002
+        steps = track(range(2))
+        next(steps)
+        next(steps)
+        time.sleep(1.0)
+        return {"fit_seconds": 1.0}
 
 
 def draw(num_vertices: int) -> TextualNetwork:
@@ -74,6 +89,40 @@ def test_the_time_left_is_that_of_cells_of_the_same_method() -> None:
     assert times.seconds_left() == (10.0 + 2 * 10.0) / 2
     times.note(CELLS[1], 2.0)
     assert times.seconds_left() == (10.0 + 2.0) / 2
+
+
+def test_a_fit_that_is_being_made_tells_how_long_its_method_takes() -> None:
+    cells: list[Cell] = [*CELLS]
+    times = Timetable(cells, workers=2)
+    half = Underway(CELLS[0], seconds=10.0, share=0.5)
+    assert times.seconds_left([half]) == (4 * 20.0 - 10.0) / 2
+    silent = Underway(CELLS[1], seconds=8.0, share=0.0)
+    assert times.seconds_left([half, silent]) == (4 * 20.0 - 10.0 - 8.0) / 2
+    times.note(CELLS[0], 4.0)
+    assert times.seconds_left([Underway(CELLS[2], seconds=9.0, share=0.25)]) == (3 * 4.0 - 1.0) / 2
+
+
+@pytest.mark.slow
+def test_the_parent_sees_how_far_a_worker_is() -> None:
+    telling = TellingCell(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
+    shares = Shares([telling])
+    seen: list[Underway] = []
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(0.05):
+            seen.extend(shares.underway())
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        assert len(list(run_cells([telling], partial(draw, 40), 1, shares))) == 1
+    finally:
+        done.set()
+        looking.join()
+    assert all(fit.cell == telling for fit in seen)
+    assert 0.5 in {fit.share for fit in seen}
+    assert shares.underway() == []
 
 
 def test_there_is_a_core() -> None:

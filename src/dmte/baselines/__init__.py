@@ -10,6 +10,7 @@ from dmte.baselines.fastrp import FastRp
 from dmte.baselines.line import Line
 from dmte.baselines.lsa import Lsa, LsaDiffused
 from dmte.baselines.random_vectors import RandomVectors
+from dmte.baselines.sentence import Sentence, SentenceDiffused
 from dmte.baselines.tadw import Tadw
 from dmte.baselines.tfidf import TfIdf
 from dmte.baselines.tridnr import TriDnr
@@ -31,6 +32,8 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
         "lsa-diffused": LsaDiffused(),
         "fastrp": FastRp(),
         "doc2vec": Doc2Vec(),
+        "sentence": Sentence(),
+        "sentence-diffused": SentenceDiffused(),
     }
 )
 """Every baseline with its default settings, by the name the command line uses."""
@@ -47,6 +50,8 @@ __all__ = [
     "LsaDiffused",
     "Node2Vec",
     "RandomVectors",
+    "Sentence",
+    "SentenceDiffused",
     "Tadw",
     "TfIdf",
     "TriDnr",

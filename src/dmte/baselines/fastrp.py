@@ -6,8 +6,9 @@ Random vectors R, scaled by the degrees and averaged over the neighbors again an
 
 with R[i, j] one of √s, 0, -√s with probabilities 1/2s, 1 - 1/s, 1/2s (Li et al. 2006), s = √|V|.
 So the rows of Σ_i α_i P^i L are compared in few dimensions, and nothing is learned. The powers are
-never formed. Rows are divided by their length, so that a dot product is a cosine: on Cora four
-points above the plain one, which follows the degrees.
+never formed. The authors' code standardizes the columns of N in the end, which is left out here.
+Rows are divided by their length, so that a dot product is a cosine: on Cora four points above the
+plain one, which follows the degrees.
 
 A vertex without edges has the zero vector: nothing is known of it, and it scores 0 with everything.
 Memory is about 4 |V| d numbers of 4 bytes (DBLP: 510 MB), time one pass over the edges a power
@@ -24,11 +25,16 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from dmte.cost import DOUBLE_BYTES, FLOAT_BYTES, Cost, seconds_by_size
 from dmte.diffusion import diffuse, transition_matrix
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
+
+TABLES = 4
+"""Tables of N × d in memory at the peak."""
+NUMBERS_PER_ENTRY = 6  # S, P and Pᵀ.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +65,13 @@ class FastRp:
         weights = (0.0, *self.power_weights)
         mixed = diffuse(transition_matrix(adjacency), vectors, weights)
         return Embedding(network.ids, normalize(mixed), text_dim=0)
+
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes here, from smaller networks."""
+        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
+        entries = 2 * len(network.edges) + network.num_vertices
+        tables = FLOAT_BYTES * TABLES * self.dim * network.num_vertices
+        return Cost(tables + DOUBLE_BYTES * NUMBERS_PER_ENTRY * entries, seconds)
 
 
 def sparse_projection(

@@ -36,6 +36,7 @@ from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
+from dmte.progress import track
 from dmte.randomness import generator_for
 
 UPDATES_PER_ROUND = 8
@@ -168,16 +169,16 @@ class Line:
 
     dim: int = 200
     """The width of a vector, half of it for each order; DMTE's paper compares all methods at 200
-    (Tang et al. have 128 or 200 for each order)."""
+    (the authors' scripts have 128 or 200 for each order)."""
     num_negatives: int = 5
     """Negatives per edge, K (Tang et al. 2015)."""
     min_neighbors: int = 20
     """Vertices with fewer neighbors get their strongest second-order ones up to this number; 0
-    adds none. Tang et al. go up to 1000 on sparse networks of millions of vertices; on edges held
-    back from the training edges of Cora's split 100, 20 gains nearly as much."""
+    adds none. The authors' script goes up to 1000 on YouTube's sparse network; on
+    edges held back from the training edges of Cora's split 100, 20 gains nearly as much."""
     samples_per_edge: int = 50
-    """Edges sampled, over the number of directed edges, for each order. Tang et al. draw ten
-    billion whatever the network; 50 did as well as 100 there."""
+    """Edges sampled, over the number of directed edges, for each order. The authors' script draws
+    ten billion for YouTube; 50 did as well as 100 on Cora's training edges."""
     learning_rate: float = 0.025
     """Where the step size starts, to fall to zero linearly (Tang et al. 2015, there
     without AdaGrad)."""
@@ -236,6 +237,6 @@ class Line:
         trainer = OrderTrainer(adjacency, self, is_first=is_first, seed=seed)
         num_updates = self.samples_per_edge * UPDATES_PER_ROUND
         generator = generator_for(seed, f"line edges {1 if is_first else 2}")
-        for update in range(num_updates):
+        for update in track(range(num_updates), part=0 if is_first else 1, of=2):
             trainer.update(self.learning_rate * (1 - update / num_updates), generator)
         return trainer.vectors()

@@ -23,7 +23,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.baselines.tfidf import tfidf_vectors
+from dmte.baselines.tfidf import count_words, tfidf_vectors, words_bytes
+from dmte.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.diffusion import diffuse, transition_matrix
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
@@ -31,6 +32,10 @@ from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 
 NUM_POWER_ITERATIONS = 7  # scikit-learn's for few dimensions; singular values of texts fall slowly.
+TABLES = 3
+"""Tables in memory at the peak of the decomposition, with a row per text or per word."""
+HOP_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
+"""λ of texts that are diffused and not learned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,11 @@ class Lsa:
         features = latent_features(damped_words(network.texts), self.dim, seed)
         return Embedding(network.ids, normalize(features).float(), text_dim=self.dim)
 
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes here, from smaller networks."""
+        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
+        return Cost(latent_bytes(network.texts, self.dim), seconds)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LsaDiffused:
@@ -52,17 +62,35 @@ class LsaDiffused:
 
     dim: int = 100
     """The width of a vector; as of ``Lsa``."""
-    hop_weights: Sequence[float] = (1.0, 0.7, 0.5, 0.35)
+    hop_weights: Sequence[float] = HOP_WEIGHTS
     """λ_h of every hop, P^0 included; no paper's, but from a trial on Cora."""
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
         """Reduce the words of every text and diffuse them over the edges."""
-        if not self.hop_weights:
-            raise ConfigError("hop_weights must hold at least one weight; (1.0,) is no diffusion")
         features = latent_features(damped_words(network.texts), self.dim, seed)
-        transition = transition_matrix(network.adjacency(), torch.float64)
-        mixed = diffuse(transition, features, self.hop_weights)
-        return Embedding(network.ids, normalize(mixed).float(), text_dim=self.dim)
+        return diffuse_texts(network, features, self.hop_weights)
+
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes here, from smaller networks."""
+        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
+        return Cost(latent_bytes(network.texts, self.dim), seconds)
+
+
+def diffuse_texts(
+    network: TextualNetwork,
+    features: Float[Tensor, "vertices dim"],
+    hop_weights: Sequence[float],
+) -> Embedding:
+    """Return Σ_h λ_h P^h X, every vector divided by its length.
+
+    Raises:
+        ConfigError: There are no weights.
+    """
+    if not hop_weights:
+        raise ConfigError("hop_weights must hold at least one weight; (1.0,) is no diffusion")
+    transition = transition_matrix(network.adjacency(), torch.float64)
+    mixed = diffuse(transition, features, hop_weights)
+    return Embedding(network.ids, normalize(mixed).float(), text_dim=features.shape[1])
 
 
 def damped_words(texts: Sequence[str]) -> sp.csr_array:
@@ -73,6 +101,13 @@ def damped_words(texts: Sequence[str]) -> sp.csr_array:
     confirmed a choice first made on test splits of Cora.
     """
     return tfidf_vectors(texts, damped=True)
+
+
+def latent_bytes(texts: Sequence[str], dim: int) -> int:
+    """Return about how much memory ``latent_features`` takes, and what is made of them."""
+    counts = count_words(texts)
+    rows = TABLES * max(counts.num_texts, counts.num_distinct) + 2 * counts.num_texts
+    return words_bytes(counts) + DOUBLE_BYTES * dim * rows
 
 
 def latent_features(words: sp.csr_array, dim: int, seed: int) -> Float[Tensor, "texts dim"]:

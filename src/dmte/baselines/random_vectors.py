@@ -1,9 +1,13 @@
-"""Random vectors: the floor every method must beat."""
+"""Random vectors: the floor every method must beat.
+
+Every vertex gets d independent standard Gaussian numbers, one without edges or text like any other.
+"""
 
 from dataclasses import dataclass
 
 import torch
 
+from dmte.cost import FLOAT_BYTES, Cost, seconds_by_size
 from dmte.embedding import Embedding
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
@@ -21,3 +25,8 @@ class RandomVectors:
         generator = generator_for(seed, "random vectors")
         vectors = torch.randn(network.num_vertices, self.dim, generator=generator)
         return Embedding(network.ids, vectors, text_dim=0)
+
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes here, from smaller networks."""
+        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
+        return Cost(FLOAT_BYTES * self.dim * network.num_vertices, seconds)

@@ -38,6 +38,7 @@ from dmte.baselines.skipgram import (
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.network import TextualNetwork
+from dmte.progress import track
 from dmte.randomness import generator_for
 
 
@@ -244,7 +245,7 @@ def _passes(
 
     Vertices are numbered by their place in ``linked``.
     """
-    for number in range(method.walks_per_vertex):
+    for number in track(range(method.walks_per_vertex)):
         walks = walker.walk_from_all(linked, method.walk_length, seed, number)
         places = torch.searchsorted(linked, walks)
         yield torch.where(walks == ENDED, ENDED, places)

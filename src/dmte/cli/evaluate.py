@@ -2,16 +2,20 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import timedelta
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated, Any, no_type_check
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from dmte.cli.fits import (
+    DryRunOption,
+    QuietOption,
+    WorkersOption,
+    num_workers,
+    run_with_progress,
+    show_plan,
+)
 from dmte.cli.networks import (
     DirectedOption,
     EdgesOption,
@@ -20,10 +24,13 @@ from dmte.cli.networks import (
     VerticesOption,
     open_network,
 )
-from dmte.errors import ConfigError, Interrupted
+from dmte.embedding import why_not
+from dmte.errors import ConfigError
 from dmte.evaluation.cells import Cell, class_cells, link_cells
 from dmte.evaluation.classification import LABEL_FRACTIONS
 from dmte.evaluation.experiments import NUM_SEEDS
+from dmte.evaluation.methods import ALL, find_method, left_out
+from dmte.evaluation.plan import plan
 from dmte.evaluation.report import (
     CLASS_FIGURES,
     LINK_FIGURES,
@@ -31,7 +38,6 @@ from dmte.evaluation.report import (
     link_results,
     provenance,
 )
-from dmte.evaluation.runner import ReadNetwork, Timetable, available_cores, run_cells
 from dmte.network import TextualNetwork
 
 evaluate = typer.Typer(
@@ -42,14 +48,9 @@ evaluate = typer.Typer(
 )
 
 MethodsOption = Annotated[
-    str, typer.Option(help="Names with commas between them; 'all' for every method.")
+    str, typer.Option(help="Names with commas between them; 'all' for every one that can run.")
 ]
 SeedsOption = Annotated[int, typer.Option(help="How many seeds: 0, 1, ...")]
-WorkersOption = Annotated[
-    int | None, typer.Option(help="Fits at a time, a thread each; by default one per core.")
-]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
-
 TITLES = {
     "auc": "AUC",
     "average_precision": "AP",
@@ -82,16 +83,20 @@ def evaluate_links(
         str, typer.Option(help="strict, or published as in the papers' tables.")
     ] = "strict",
     workers: WorkersOption = None,
+    dry_run: DryRunOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
     fractions = numbers("--train-fraction", train_fraction)
-    cells = link_cells("", names(methods), fractions, [protocol], seeds)
+    cells = link_cells("", able(names(methods)), fractions, [protocol], seeds)
     read = partial(open_network, network, vertices, edges, directed=directed)
     source = read()
     for cell in link_cells("", [cells[0].method], fractions, [protocol], 1):
         cell.check(source)  # Better now than after the first hour.
+    if dry_run:
+        show_plan({repr(source): plan(cells, source, num_workers(workers))}, workers, as_json)
+        return
     rows = link_results(run_with_progress(cells, read, workers, quiet=quiet))
     if as_json:
         _dump(source, cells, rows, protocol=protocol)
@@ -115,15 +120,19 @@ def evaluate_classes(
     ] = ",".join(f"{share:g}" for share in LABEL_FRACTIONS),
     seeds: SeedsOption = NUM_SEEDS,
     workers: WorkersOption = None,
+    dry_run: DryRunOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Learn vectors from all links and predict labels from them with a linear SVM."""
     fractions = numbers("--label-fraction", label_fraction)
-    cells = class_cells("", names(methods), fractions, seeds)
+    cells = class_cells("", able(names(methods)), fractions, seeds)
     read = partial(open_network, network, vertices, edges, directed=directed)
     source = read()
     cells[0].check(source)
+    if dry_run:
+        show_plan({repr(source): plan(cells, source, num_workers(workers))}, workers, as_json)
+        return
     rows = class_results(run_with_progress(cells, read, workers, quiet=quiet))
     if as_json:
         _dump(source, cells, rows)
@@ -132,6 +141,21 @@ def evaluate_classes(
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
         print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))
+
+
+def able(methods: list[str]) -> list[str]:
+    """Return the methods, having said on stderr which of ``all`` cannot run here, and why.
+
+    Raises:
+        ConfigError: One that was named cannot run here.
+    """
+    for method, reason in left_out(methods).items():
+        print(f"{method}: left out, {reason}", file=sys.stderr)
+    for method in methods:
+        why = None if method == ALL else why_not(find_method(method))
+        if why is not None:
+            raise ConfigError(f"{method} cannot run here: {why}")
+    return methods
 
 
 def names(text: str) -> list[str]:
@@ -151,43 +175,6 @@ def numbers(option: str, text: str) -> list[float]:
         raise ConfigError(
             f"{option} takes numbers with commas between them, as in 0.15,0.55, not {text!r}"
         ) from problem
-
-
-def run_with_progress(
-    cells: Sequence[Cell], read: ReadNetwork, workers: int | None, *, quiet: bool
-) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    """Yield the results of the cells, with how far it is and how long it will take on stderr."""
-    count = available_cores() if workers is None else workers
-    if count < 1:
-        raise ConfigError(f"workers must be at least 1, not {count}")
-    times = Timetable(cells, min(count, max(len(cells), 1)))
-    with _bar(len(cells), quiet=quiet) as show:
-        try:
-            for cell, result in run_cells(cells, read, count):
-                times.note(cell, result["fit_seconds"])
-                show(cell, times.seconds_left())
-                yield cell, result
-        except KeyboardInterrupt as problem:
-            raise Interrupted(f"interrupted after {times.done} of {len(cells)} fits") from problem
-
-
-@contextmanager
-def _bar(total: int, *, quiet: bool) -> Iterator[Callable[[Cell, float], None]]:
-    """Show how many cells are done: as a bar in a terminal, as lines in a file."""
-    console = Console(stderr=True, soft_wrap=True)
-    is_bar = console.is_terminal and not quiet
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=not is_bar) as bar:
-        task = bar.add_task("starting", total=total)
-
-        def show(cell: Cell, seconds_left: float) -> None:
-            words = f"{cell.title()}, about {timedelta(seconds=round(seconds_left))} left"
-            bar.update(task, advance=1, description=words)
-            if not is_bar and not quiet:
-                done = int(bar.tasks[0].completed)
-                print(f"{done}/{total}  {words}", file=sys.stderr)
-
-        yield show
 
 
 def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:

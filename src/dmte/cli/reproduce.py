@@ -2,19 +2,29 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dmte.cli.evaluate import QuietOption, WorkersOption, names, run_with_progress
+from dmte.cli.evaluate import names
+from dmte.cli.fits import (
+    DryRunOption,
+    QuietOption,
+    WorkersOption,
+    num_workers,
+    run_with_progress,
+    show_plan,
+)
 from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError
-from dmte.evaluation.cells import Cell
+from dmte.evaluation.cells import Cell, unable
 from dmte.evaluation.document import document, find_row, section
 from dmte.evaluation.journal import Journal
 from dmte.evaluation.methods import find_method
+from dmte.evaluation.plan import Planned, plan
 from dmte.evaluation.reproduction import (
     HOP_WEIGHTS,
     TARGETS,
@@ -24,7 +34,7 @@ from dmte.evaluation.reproduction import (
     read_results,
     write_results,
 )
-from dmte.network import read_network
+from dmte.network import TextualNetwork, read_network
 from dmte.plots import Line, draw_lines
 
 ALL, REPORT = "all", "report"
@@ -52,6 +62,7 @@ def reproduce(
         Path | None, typer.Option(help="Where the report goes; by default beside the results.")
     ] = None,
     workers: WorkersOption = None,
+    dry_run: DryRunOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Measure a table or figure of the paper again, beside what the paper prints.
@@ -61,30 +72,64 @@ def reproduce(
     if target == REPORT:
         _report(out, page or out / "reproduction.md")
         return
-    chosen = None if methods is None else names(methods)
-    for method in chosen or ():
+    is_wanted = _chooser(None if methods is None else names(methods), seeds, quick=quick)
+    plans: dict[str, list[Planned]] = {}
+    for targets in _by_network(_targets(target)).values():
+        network = _read(targets, is_optional=target == ALL)
+        if network is None:
+            continue
+        journals = {one.name: journal_of(out, one) for one in targets}
+        wanted = {one.name: list(filter(is_wanted, one.cells(network))) for one in targets}
+        missing = _missing(wanted, journals, quiet=quiet)
+        name = targets[0].network
+        if dry_run:
+            plans[name] = plan(chain(*missing.values()), network, num_workers(workers))
+            continue
+        _complete(name, missing, journals, workers, quiet=quiet)
+        for one in targets:
+            _show(out, one.results(network, journals[one.name]), one)
+    if dry_run:
+        show_plan(plans, workers)
+
+
+def _chooser(
+    methods: Sequence[str] | None, seeds: int | None, *, quick: bool
+) -> Callable[[Cell], bool]:
+    """Return what tells whether a cell was asked for.
+
+    Raises:
+        ConfigError: There is no such method.
+    """
+    for method in methods or ():
         find_method(method)
 
     def is_wanted(cell: Cell) -> bool:
         return (
-            (chosen is None or cell.method in chosen)
+            (methods is None or cell.method in methods)
             and (seeds is None or cell.seed < seeds)
             and (not quick or is_quick(cell))
         )
 
-    for name, targets in _by_network(_targets(target)).items():
-        try:
-            network = read_network(name)
-        except NetworkError as problem:
-            if target != ALL:
-                raise
-            print(f"{', '.join(one.name for one in targets)}: left out, {problem}", file=sys.stderr)
-            continue
-        journals = {one.name: journal_of(out, one) for one in targets}
-        wanted = {one.name: list(filter(is_wanted, one.cells(network))) for one in targets}
-        _complete(name, wanted, journals, workers, quiet=quiet)
-        for one in targets:
-            _show(out, one.results(network, journals[one.name]), one)
+    return is_wanted
+
+
+def _read(targets: Sequence[Target], *, is_optional: bool) -> TextualNetwork | None:
+    """Return the network of the targets; if one is not there and may be missing, say so."""
+    try:
+        return read_network(targets[0].network)
+    except NetworkError as problem:
+        if not is_optional:
+            raise
+        print(f"{', '.join(one.name for one in targets)}: left out, {problem}", file=sys.stderr)
+        return None
+
+
+def _able(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells whose method can run here, having said which cannot and why."""
+    reasons = unable(cells)
+    for method, reason in reasons.items():
+        print(f"{method}: left out, {reason}", file=sys.stderr)
+    return [cell for cell in cells if cell.method not in reasons]
 
 
 def _by_network(targets: Sequence[Target]) -> dict[str, list[Target]]:
@@ -124,27 +169,34 @@ def _report(out: Path, page: Path) -> None:
     print(page)
 
 
+def _missing(
+    wanted: Mapping[str, Sequence[Cell]], journals: Mapping[str, Journal], *, quiet: bool
+) -> dict[str, list[Cell]]:
+    """Return the cells of every target that are not done yet and can run here."""
+    missing = {}
+    for name, cells in wanted.items():
+        missing[name] = _able([cell for cell in cells if cell not in journals[name]])
+        if not quiet:
+            done = sum(cell in journals[name] for cell in cells)
+            left = len(missing[name])
+            print(f"{name}: {left} fits to make, {done} done before", file=sys.stderr)
+    return missing
+
+
 def _complete(
     network: str,
-    wanted: Mapping[str, Sequence[Cell]],
+    missing: Mapping[str, Sequence[Cell]],
     journals: Mapping[str, Journal],
     workers: int | None,
     *,
     quiet: bool,
 ) -> None:
-    """Run the cells of all targets that are not done yet, keeping each as it finishes."""
-    missing: list[Cell] = []
-    goes_to: dict[str, Journal] = {}
-    for name, cells in wanted.items():
-        left = [cell for cell in cells if cell not in journals[name]]
-        goes_to |= {cell.key: journals[name] for cell in left}
-        missing += left
-        if not quiet:
-            done = len(cells) - len(left)
-            print(f"{name}: {len(left)} fits to make, {done} done before", file=sys.stderr)
+    """Run the cells of all targets, keeping each as it finishes."""
+    goes_to = {cell.key: journals[name] for name, cells in missing.items() for cell in cells}
     read = partial(read_network, network)
+    everything = list(chain(*missing.values()))
     try:
-        for cell, result in run_with_progress(missing, read, workers, quiet=quiet):
+        for cell, result in run_with_progress(everything, read, workers, quiet=quiet):
             goes_to[cell.key].add(cell, result)
     except Interrupted as problem:
         raise Interrupted(f"{problem}; the same command goes on from there") from problem

@@ -5,7 +5,7 @@ A cell is a pure function of its fields and the network, so it is computed once 
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from hashlib import sha256
 from typing import Any, Protocol, runtime_checkable
@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import scipy.sparse as sp
 from torch import Tensor
 
-from dmte.embedding import Method
+from dmte.embedding import Method, NeedsMore, why_not
 from dmte.errors import ConfigError
 from dmte.evaluation.classification import LABEL_FRACTIONS, ClassTask, class_task
 from dmte.evaluation.link_prediction import (
@@ -84,6 +84,15 @@ class Cell(ABC):
             SplitError: The network cannot be split so.
         """
 
+    @property
+    def share_of_edges(self) -> float:
+        """How much of the network is learned from."""
+        return 1.0
+
+    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
+        """Return what the method is given to learn from."""
+        return network
+
     @abstractmethod
     def run(self, network: TextualNetwork) -> dict[str, Any]:
         """Return the scores, the time and the memory of this cell."""
@@ -111,6 +120,15 @@ class LinkCell(Cell):
     def title(self) -> str:
         """Return what it is, for people."""
         return f"{self.method}, {100 * self.train_fraction:g} % {self.protocol}, seed {self.seed}"
+
+    @property
+    def share_of_edges(self) -> float:
+        """How much of the network is learned from."""
+        return self.train_fraction
+
+    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
+        """Return the network without the hidden edges."""
+        return self._task(network).train
 
     def check(self, network: TextualNetwork) -> None:
         """Split the edges."""
@@ -191,11 +209,19 @@ def class_cells(
     ]
 
 
+def unable(cells: Iterable[Cell]) -> dict[str, str]:
+    """Return the methods among the cells that cannot run here, and why not."""
+    different = {(cell.method, json.dumps(cell.settings)): cell for cell in cells}
+    reasons = {cell.method: why_not(cell.configured_method()) for cell in different.values()}
+    return {method: reason for method, reason in reasons.items() if reason is not None}
+
+
 def describe_settings(method: Method) -> dict[str, Any]:
-    """Return every setting of a method as plain values."""
+    """Return every setting of a method as plain values, and what it needs besides."""
+    more = {"needs": method.needs()} if isinstance(method, NeedsMore) else {}
     if is_dataclass(method) and not isinstance(method, type):
-        return asdict(method)
-    return {}
+        return asdict(method) | more
+    return more
 
 
 def cost(fit: Measured[Any]) -> dict[str, Any]:

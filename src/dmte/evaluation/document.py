@@ -20,6 +20,8 @@ NAMES = {
     "lsa": "LSA",
     "lsa-diffused": "LSA diffused",
     "fastrp": "FastRP",
+    "sentence": "sentence encoder",
+    "sentence-diffused": "sentence encoder diffused",
     "dmte-paper": "DMTE (WAvg)",
 }
 NOTHING = ""

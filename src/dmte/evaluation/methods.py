@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 from dmte.baselines import BASELINES
 from dmte.config import VARIANTS
-from dmte.embedding import Method
+from dmte.embedding import Method, why_not
 from dmte.errors import ConfigError
-from dmte.training import Dmte
+from dmte.method import Dmte
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -21,6 +21,8 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 )
 """DMTE in its four versions and every baseline."""
 
+ALL = "all"
+"""Stands for every method that can run here."""
 LINKS_ONLY = frozenset({"adamic-adar"})
 """Methods that score pairs and have no vectors to classify by."""
 
@@ -39,18 +41,26 @@ def find_method(name: str) -> Method:
 
 
 def choose_methods(names: Sequence[str], *, with_vectors: bool = False) -> list[str]:
-    """Return the names, ``all`` standing for every method.
+    """Return the names, ``all`` standing for every method that can run here.
 
     Raises:
         ConfigError: A name is no method's, or that method has no vectors although it needs them.
     """
     chosen = []
     for name in names:
-        if name == "all":
-            chosen += [known for known in METHODS if not with_vectors or known not in LINKS_ONLY]
+        if name == ALL:
+            chosen += [known for known in METHODS if why_not(METHODS[known]) is None]
             continue
         find_method(name)
         if with_vectors and name in LINKS_ONLY:
             raise ConfigError(f"{name} scores pairs and has no vectors to classify vertices by")
         chosen.append(name)
-    return list(dict.fromkeys(chosen))
+    return [name for name in dict.fromkeys(chosen) if not (with_vectors and name in LINKS_ONLY)]
+
+
+def left_out(names: Sequence[str]) -> dict[str, str]:
+    """Return the methods that ``all`` among the names does not stand for, and why not."""
+    if ALL not in names:
+        return {}
+    reasons = {name: why_not(method) for name, method in METHODS.items()}
+    return {name: reason for name, reason in reasons.items() if reason is not None}

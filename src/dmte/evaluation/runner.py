@@ -8,12 +8,14 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -21,8 +23,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from dmte.errors import DmteError, TrainingError
 from dmte.evaluation.cells import Cell
 from dmte.network import TextualNetwork
+from dmte.progress import listening
 
 ReadNetwork = Callable[[], TextualNetwork]
+_CONTEXT = multiprocessing.get_context("spawn")  # A fork would inherit torch's dead threads.
 
 
 def available_cores() -> int:
@@ -32,10 +36,45 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+class Underway(NamedTuple):
+    """A fit that is being made."""
+
+    cell: Cell
+    seconds: float
+    """Since it began."""
+    share: float
+    """How much of it is done, as far as its method says."""
+
+
+class Shares:
+    """How far every fit is: memory that workers write to and their parent reads."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self._cells = cells
+        self._begun, self._shares = (_CONTEXT.RawArray("d", len(cells)) for _ in range(2))
+
+    @property
+    def arrays(self) -> tuple[Any, Any]:
+        """What a worker needs: when each fit began, or zero, and how far it is."""
+        return self._begun, self._shares
+
+    def underway(self) -> list[Underway]:
+        """Return the fits that are being made, the one that has taken longest first."""
+        now = time.time()
+        found = [
+            Underway(cell, now - begun, share)
+            for cell, begun, share in zip(self._cells, self._begun, self._shares, strict=True)
+            if begun
+        ]
+        return sorted(found, key=lambda fit: -fit.seconds)
+
+
 def run_cells(
-    cells: Sequence[Cell], read: ReadNetwork, workers: int
+    cells: Sequence[Cell], read: ReadNetwork, workers: int, shares: Shares | None = None
 ) -> Iterator[tuple[Cell, dict[str, Any]]]:
     """Yield every cell with its result, as they finish; ``read`` gives a worker the network.
+
+    How far the fits are is in ``shares``, for whoever looks meanwhile.
 
     Raises:
         TrainingError: A worker died, usually for want of memory.
@@ -43,14 +82,15 @@ def run_cells(
     if not cells:
         return
     others = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")  # A fork would inherit torch's dead threads.
+    arrays = (shares or Shares(cells)).arrays
     pool = ProcessPoolExecutor(
-        min(workers, len(cells)), context, initializer=_begin_work, initargs=(read,)
+        min(workers, len(cells)), _CONTEXT, initializer=_begin_work, initargs=(read, arrays)
     )
-    waiting = {pool.submit(_work, cell): cell for cell in cells}
+    waiting = {pool.submit(_work, cell, number): cell for number, cell in enumerate(cells)}
     try:
         for done in as_completed(waiting):
             yield waiting[done], done.result()
+        pool.shutdown()  # Nothing is left to do, so they leave by themselves and tidy up.
     except BrokenProcessPool as problem:
         raise TrainingError(
             "a worker process died, perhaps for want of memory; fewer --workers need less"
@@ -79,25 +119,43 @@ class Timetable:
         self._left[cell.method] -= 1
         self._taken.setdefault(cell.method, []).append(seconds)
 
-    def seconds_left(self) -> float:
-        """Return the seconds until all are done; a method not yet seen is taken for the average."""
-        means = {method: fmean(times) for method, times in self._taken.items()}
+    def seconds_left(self, underway: Sequence[Underway] = ()) -> float:
+        """Return the seconds until all are done; a method not yet seen is taken for the average.
+
+        A fit that is being made tells how long its method takes, unless a finished one has.
+        """
+        means = _told_by(underway) | {method: fmean(times) for method, times in self._taken.items()}
         typical = fmean(means.values()) if means else 0.0
         total = sum(count * means.get(method, typical) for method, count in self._left.items())
-        return total / self._workers
+        for fit in underway:
+            mean = means.get(fit.cell.method, typical)
+            total -= fit.share * mean if fit.share else min(fit.seconds, mean)
+        return max(total, 0.0) / self._workers
+
+
+def _told_by(underway: Sequence[Underway]) -> dict[str, float]:
+    """Return how long a fit takes in all, by what those that are being made say."""
+    told: dict[str, list[float]] = {}
+    for fit in underway:
+        if fit.share:
+            told.setdefault(fit.cell.method, []).append(fit.seconds / fit.share)
+    return {method: fmean(times) for method, times in told.items()}
 
 
 _networks: list[TextualNetwork] = []
 """In a worker: the network it was given."""
+_arrays: list[Any] = []
+"""In a worker: where it writes when each fit began and how far it is."""
 
 
-def _begin_work(read: ReadNetwork) -> None:
+def _begin_work(read: ReadNetwork, arrays: tuple[Any, Any]) -> None:
     """Prepare a worker: one thread, deaf to Ctrl-C, which its parent hears, and gone with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     threadpool_limits(1)
     _networks.append(read())
+    _arrays.extend(arrays)
 
 
 def _leave_with_parent() -> None:
@@ -107,8 +165,13 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
-def _work(cell: Cell) -> dict[str, Any]:
+def _work(cell: Cell, number: int) -> dict[str, Any]:
+    begun, shares = _arrays
+    begun[number] = time.time()
     try:
-        return cell.run(_networks[0])
+        with listening(partial(shares.__setitem__, number)):
+            return cell.run(_networks[0])
     except DmteError as problem:
         raise type(problem)(f"{cell.title()}: {problem}") from problem
+    finally:
+        begun[number] = 0.0

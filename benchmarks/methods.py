@@ -1,0 +1,143 @@
+"""What does every method take, and how good are the estimates?
+
+Each method learns from the same network in a process of its own, which first learns from a tiny one
+so that imports do not count. Its time and the most memory it held on top of the process before are
+printed beside what its estimate says; on a busy machine the seconds of the CPU say more. Prints a
+table and writes methods.json beside this file, where figures that were not asked for stay.
+
+    DMTE_DATA=... python benchmarks/methods.py [--network cora] [--train-fraction 0.55]
+        [--methods deepwalk,tadw] [--threads 1]
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+import torch
+
+from dmte.allocator import release_freed_memory
+from dmte.errors import DmteError
+from dmte.evaluation import METHODS, choose_methods, find_method, strict_task
+from dmte.evaluation.measuring import measure
+from dmte.evaluation.methods import left_out
+from dmte.network import read_network
+from dmte.network.synthetic import PlantedTopics
+
+PATH = Path(__file__).with_suffix(".json")
+
+
+def main() -> None:
+    """Measure the methods one after the other, print the table and store it."""
+    arguments = parse()
+    if arguments.one:
+        print(json.dumps(measure_here(arguments)))
+        return
+    names = arguments.methods.split(",")
+    try:
+        network = read_network(arguments.network)
+        chosen = choose_methods(names)
+    except DmteError as problem:
+        sys.exit(f"methods.py: {problem}")
+    for method, reason in left_out(names).items():
+        print(f"{method}: left out, {reason}", file=sys.stderr)
+    print(f"{network!r}, {100 * arguments.train_fraction:g} % of the edges learned from\n")
+    print(f"{'':<26}{'seconds':^30}{'MB on top':^20}{'MB in all':>10}")
+    heads = ("taken", "CPU", "estimate", "taken", "estimate", "taken")
+    print(f"{'method':<26}" + "".join(f"{head:>10}" for head in heads))
+    results = {}
+    for method in chosen:
+        results[method] = measure_apart(method, arguments)
+        print(line(method, results[method]), flush=True)
+    store(f"{arguments.network} {arguments.train_fraction:g}", results, arguments.threads)
+
+
+def parse() -> argparse.Namespace:
+    """Return what was asked for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--network", default="cora")
+    parser.add_argument("--train-fraction", type=float, default=0.55)
+    parser.add_argument("--methods", default="all")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def measure_apart(method: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return what ``measure_here`` returns in a fresh process."""
+    command = [sys.executable, __file__, "--one", method, "--network", arguments.network]
+    command += ["--train-fraction", str(arguments.train_fraction)]
+    command += ["--threads", str(arguments.threads)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"problem": done.stderr.strip().splitlines()[-1]}
+    measured: dict[str, Any] = json.loads(done.stdout)
+    return measured
+
+
+def measure_here(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the time and memory of one fit, and the estimates of them."""
+    torch.set_num_threads(arguments.threads)
+    method = find_method(arguments.one)
+    method.fit(PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(0)), 0)
+    train = strict_task(read_network(arguments.network), arguments.train_fraction, seed=0).train
+    release_freed_memory()
+    before = measure(lambda: None).peak_mb
+    started = process_time()
+    fit = measure(lambda: method.fit(train, 0))
+    cpu_seconds = process_time() - started
+    cost = method.estimate(train)
+    on_top = None if fit.peak_mb is None or before is None else round(fit.peak_mb - before, 1)
+    return {
+        "seconds": round(fit.seconds, 2),
+        "cpu_seconds": round(cpu_seconds, 2),
+        "estimated_seconds": round(cost.seconds, 2),
+        "memory_mb": on_top,
+        "estimated_memory_mb": round(cost.memory_bytes / 1e6, 1),
+        "peak_mb": None if fit.peak_mb is None else round(fit.peak_mb),
+    }
+
+
+def line(method: str, measured: dict[str, Any]) -> str:
+    """Return a row of the table."""
+    if "problem" in measured:
+        return f"{method:<26}  {measured['problem']}"
+    figures = [measured[name] for name in FIGURES]
+    return f"{method:<26}" + "".join(f"{'' if n is None else f'{n:,}':>10}" for n in figures)
+
+
+FIGURES = (
+    "seconds",
+    "cpu_seconds",
+    "estimated_seconds",
+    "memory_mb",
+    "estimated_memory_mb",
+    "peak_mb",
+)
+
+
+def store(network: str, results: dict[str, Any], threads: int) -> None:
+    """Put the results into the file, with what made them."""
+    machine = {
+        "processor": platform.processor() or platform.machine(),
+        "threads": threads,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "revision": subprocess.run(
+            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+        ).stdout.strip(),
+    }
+    kept = json.loads(PATH.read_text()) if PATH.exists() else {}
+    merged = kept.get(network, {}) | {
+        method: measured | {"machine": machine} for method, measured in results.items()
+    }
+    kept[network] = {method: merged[method] for method in METHODS if method in merged}
+    PATH.write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

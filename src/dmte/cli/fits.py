@@ -1,0 +1,155 @@
+"""Many fits at the command line: how far they are, how long it takes, and what it would take."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, ProgressColumn, Task
+from rich.progress_bar import ProgressBar
+from rich.table import Column
+from rich.text import Text
+
+from dmte.errors import ConfigError, Interrupted
+from dmte.evaluation.cells import Cell
+from dmte.evaluation.plan import Planned
+from dmte.evaluation.runner import ReadNetwork, Shares, Timetable, available_cores, run_cells
+
+WorkersOption = Annotated[
+    int | None, typer.Option(help="Fits at a time, a thread each; by default one per core.")
+]
+BAR_WIDTH = 16
+
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what it would take, and fit nothing.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
+
+
+def run_with_progress(
+    cells: Sequence[Cell], read: ReadNetwork, workers: int | None, *, quiet: bool
+) -> Iterator[tuple[Cell, dict[str, Any]]]:
+    """Yield the results of the cells, with how far it is and how long it will take on stderr."""
+    count = num_workers(workers)
+    times, shares = Timetable(cells, min(count, max(len(cells), 1))), Shares(cells)
+    with _bar(times, shares, len(cells), quiet=quiet) as show:
+        try:
+            for cell, result in run_cells(cells, read, count, shares):
+                times.note(cell, result["fit_seconds"])
+                show(cell)
+                yield cell, result
+        except KeyboardInterrupt as problem:
+            raise Interrupted(f"interrupted after {times.done} of {len(cells)} fits") from problem
+
+
+def num_workers(given: int | None) -> int:
+    """Return how many fits are made at a time.
+
+    Raises:
+        ConfigError: It is none.
+    """
+    count = available_cores() if given is None else given
+    if count < 1:
+        raise ConfigError(f"workers must be at least 1, not {count}")
+    return count
+
+
+@contextmanager
+def _bar(
+    times: Timetable, shares: Shares, total: int, *, quiet: bool
+) -> Iterator[Callable[[Cell], None]]:
+    """Show how many cells are done: as a bar in a terminal, as lines in a file."""
+    console = Console(stderr=True, soft_wrap=True)
+    is_bar = console.is_terminal and not quiet
+    columns = (FitsBar(shares), MofNCompleteColumn(), FitsUnderway(times, shares))
+    with Progress(*columns, console=console, transient=True, disable=not is_bar) as bar:
+        task = bar.add_task("", total=total)
+
+        def show(cell: Cell) -> None:
+            bar.update(task, advance=1)
+            if not is_bar and not quiet:
+                left = f"about {timedelta(seconds=round(times.seconds_left()))} left"
+                print(f"{times.done}/{total}  {cell.title()}, {left}", file=sys.stderr)
+
+        yield show
+
+
+class FitsBar(ProgressColumn):
+    """A bar of the fits that are done and of the shares of those that are being made."""
+
+    def __init__(self, shares: Shares) -> None:
+        super().__init__()
+        self._shares = shares
+
+    def render(self, task: Task) -> ProgressBar:
+        """Return the bar as it is now."""
+        begun = sum(fit.share for fit in self._shares.underway())
+        return ProgressBar(
+            task.total, min(task.completed + begun, task.total or 0), width=BAR_WIDTH
+        )
+
+
+class FitsUnderway(ProgressColumn):
+    """The fit that has been made longest, how far it is, and the time until all are done."""
+
+    def __init__(self, times: Timetable, shares: Shares) -> None:
+        super().__init__(table_column=Column(no_wrap=True))
+        self._times, self._shares = times, shares
+
+    def render(self, task: Task) -> Text:  # noqa: ARG002
+        """Return the words as they are now."""
+        underway = self._shares.underway()
+        if not underway:
+            return Text("starting")
+        longest = underway[0]
+        share = f": {100 * longest.share:.0f} %" if longest.share else ""
+        seconds = self._times.seconds_left(underway)
+        left = f", about {timedelta(seconds=round(seconds))} left" if seconds else ""
+        return Text(f"{longest.cell.title()}{share}{left}")
+
+
+def show_plan(
+    plans: Mapping[str, Sequence[Planned]], workers: int | None, as_json: bool = False
+) -> None:
+    """Print what the fits on every network would take."""
+    count = num_workers(workers)
+    everything = [planned for methods in plans.values() for planned in methods]
+    seconds = sum(planned.seconds for planned in everything) / count
+    if as_json:
+        rows = [
+            {"network": network, **asdict(planned)}
+            for network, methods in plans.items()
+            for planned in methods
+        ]
+        json.dump({"plan": rows, "workers": count, "seconds": seconds}, sys.stdout, indent=2)
+        print()
+        return
+    for network, methods in plans.items():
+        print(f"{network}\n\n{plan_table(methods)}\n")
+    fits = sum(planned.num_fits for planned in everything)
+    memory = max((planned.memory_bytes for planned in everything), default=0)
+    print(
+        f"{fits:,} fits, about {timedelta(seconds=round(seconds))} with {count} at a time, each "
+        f"taking up to {memory / 1e6:,.0f} MB on top of Python, torch and the network. "
+        "Nothing was fitted."
+    )
+
+
+def plan_table(methods: Sequence[Planned]) -> str:
+    """Return what every method takes as aligned lines."""
+    width = max((len(planned.method) for planned in methods), default=0)
+    lines = [f"{'method':<{width}}{'fits':>7}{'s a fit':>10}{'MB a fit':>10}{'in all':>12}"]
+    for planned in methods:
+        head = f"{planned.method:<{width}}{planned.num_fits:>7,}"
+        if planned.problem is not None:
+            lines.append(f"{head}  {planned.problem}")
+            continue
+        in_all = timedelta(seconds=round(planned.seconds))
+        figures = f"{planned.seconds_a_fit:>10.1f}{planned.memory_bytes / 1e6:>10,.0f}"
+        lines.append(f"{head}{figures}{in_all!s:>12}")
+    return "\n".join(lines)

@@ -1,0 +1,129 @@
+"""``docs/methods.md``: every method in its own words, taken from the code that implements it.
+
+A section is a module: its docstring, and for every class in it the settings, each with its default
+and the sentence under its field. Modules that methods share stand at the end.
+"""
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from itertools import pairwise
+from textwrap import dedent
+from types import ModuleType
+from typing import Any
+
+from dmte.embedding import Method
+from dmte.evaluation.methods import METHODS
+
+OPENING = """# The methods
+
+Made by `make document` from the docstrings of the code; edit those. Names are those of
+`dmte evaluate --methods`. Every method gets the same network and answers the same questions
+([evaluation.md](evaluation.md)); how they did is in [reproduction.md](reproduction.md). In
+formulas S are the weights of the edges, d_v = Σ_j s_vj, P is S with rows that sum to one, and
+a vertex without edges has P[i, i] = 1.
+"""
+
+
+def methods_page() -> str:
+    """Return the whole page."""
+    modules = {module_of(method): None for method in METHODS.values()}
+    sections = [_section(module) for module in modules]
+    return "\n".join([OPENING, *sections, *_shared_sections()])
+
+
+def module_of(method: Method) -> ModuleType:
+    """Return the module that implements a method."""
+    return sys.modules[type(method).__module__]
+
+
+def field_sentences(kind: type) -> dict[str, str]:
+    """Return the docstring under every field of a class and of those it is made from."""
+    found: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith("dmte."):
+            found |= dict(_own_sentences(base))
+    return found
+
+
+def _own_sentences(kind: type) -> Iterator[tuple[str, str]]:
+    (tree,) = ast.parse(dedent(inspect.getsource(kind))).body
+    body = tree.body if isinstance(tree, ast.ClassDef) else []
+    for statement, after in pairwise(body):
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            value = after.value if isinstance(after, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield statement.target.id, " ".join(value.value.split())
+
+
+def _section(module: ModuleType) -> str:
+    named = {name: method for name, method in METHODS.items() if module_of(method) is module}
+    parts = [
+        f"## {', '.join(named)}\n",
+        f"{inspect.getdoc(module)}\n",
+        _source(module.__name__),
+    ]
+    kinds = {type(method): None for method in named.values()}
+    parts += [_settings({n: m for n, m in named.items() if type(m) is kind}) for kind in kinds]
+    return "\n".join(parts)
+
+
+def _shared_sections() -> list[str]:
+    """Return a section for every module beside the methods that is no method's own."""
+    users: dict[str, list[str]] = {}
+    own = {module_of(method).__name__ for method in METHODS.values()}
+    for name, method in METHODS.items():
+        used = {getattr(value, "__module__", "") for value in vars(module_of(method)).values()}
+        for module in sorted(used - own):
+            if str(module).startswith("dmte.baselines."):
+                users.setdefault(module, []).append(name)
+    return [
+        f"## Used by {', '.join(names)}\n\n{inspect.getdoc(sys.modules[module])}\n\n"
+        f"{_source(module)}"
+        for module, names in users.items()
+    ]
+
+
+def _source(module: str) -> str:
+    place = module.removeprefix("dmte.").replace(".", "/") + ".py"
+    return f"Source: [{place}](../src/dmte/{place})\n"
+
+
+def _settings(named: dict[str, Any]) -> str:
+    """Return the settings of the methods of one class: the first's, and what the others change."""
+    (first, method), *others = named.items()
+    summary = (inspect.getdoc(type(method)) or "").partition("\n")[0]
+    lines = [f"**{first}**: {summary}\n"]
+    sentences = field_sentences(type(method))
+    if not fields(method):
+        lines.append("It has no settings.\n")
+    else:
+        lines += ["| setting | default | |", "| --- | --- | --- |"]
+        for setting in fields(method):
+            value = _shown(getattr(method, setting.name))
+            sentence = sentences[setting.name].replace("|", "\\|")
+            lines.append(f"| `{setting.name}` | {value} | {sentence} |")
+        lines.append("")
+    for name, other in others:
+        changed = [
+            f"`{setting.name}` {_shown(getattr(other, setting.name))}"
+            for setting in fields(other)
+            if getattr(other, setting.name) != getattr(method, setting.name)
+        ]
+        lines.append(f"**{name}**: the same with {', '.join(changed)}.\n")
+    return "\n".join(lines)
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(_shown, value))
+    if hasattr(value, "__dataclass_fields__"):
+        parts = ((setting.name, getattr(value, setting.name)) for setting in fields(value))  # type: ignore[arg-type]
+        return ", ".join(f"{name} {_shown(inner)}" for name, inner in parts)
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,66 @@
+"""DMTE itself (Zhang, Li, Shen and Carin, NeurIPS 2018), a method like those it is compared with.
+
+A vertex is its text half beside its structure half, v_i = v_i^t ⊕ v_i^s. The texts X are diffused
+over the edges, the structure half is a learned row per vertex, and either predicts the other:
+
+    V_t = Σ_h λ_h tanh(W_h ⊙ P^h X)        U_s = Σ_h λ_h P^h V_s
+    L = α_tt L_tt(V_t, V_t) + α_ss L_ss(V_s, U_s) + α_st L_st(V_s, V_t) + α_ts L_ts(V_t, U_s)
+
+each part by negative sampling along the edges; ``docs/method.md`` walks through it. The paper
+leaves f, λ, the step size and the number of epochs open, and every setting says what was taken.
+
+A vertex without edges keeps its walker, so its text half is made of its own text, and its structure
+half is zero. An empty text adds nothing; diffused, the texts of the neighbors do.
+"""
+
+from dataclasses import dataclass, fields
+
+from dmte.config import Settings
+from dmte.cost import Cost
+from dmte.embedding import Embedding
+from dmte.estimate import estimate
+from dmte.network import TextualNetwork
+from dmte.progress import track
+from dmte.trained import TrainedModel
+from dmte.training import TrainingRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dmte(Settings):
+    """DMTE with the paper's word averages unless the settings say otherwise."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> "Dmte":
+        """Return the method with these settings."""
+        return cls(
+            **{setting.name: getattr(settings, setting.name) for setting in fields(settings)}
+        )
+
+    def settings(self) -> Settings:
+        """Return the settings alone."""
+        return Settings.from_dict(self.to_dict())
+
+    def fit(self, network: TextualNetwork, seed: int) -> Embedding:
+        """Return one vector per vertex of ``network``."""
+        return self.train(network, seed).embedding
+
+    def estimate(self, network: TextualNetwork) -> Cost:
+        """Return what ``fit`` takes here, from a few steps.
+
+        Raises:
+            TrainingError: There is too little to learn from.
+        """
+        return estimate(network, self.settings())
+
+    def train(self, network: TextualNetwork, seed: int) -> TrainedModel:
+        """Return the trained model, which can do more than its vectors can.
+
+        Raises:
+            TrainingError: There is too little to learn from, or the loss diverged.
+        """
+        run = TrainingRun(network, self.settings(), seed)
+        reports = run.epochs()
+        for _ in track(range(self.epochs)):
+            if next(reports, None) is None:  # The held-back edges said to stop.
+                break
+        return run.result()

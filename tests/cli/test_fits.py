@@ -1,0 +1,55 @@
+"""Progress of many fits: what a terminal shows while they are made."""
+
+import time
+
+import pytest
+from rich.progress import Progress, Task
+
+from dmte.cli.fits import BAR_WIDTH, FitsBar, FitsUnderway, num_workers, plan_table
+from dmte.errors import ConfigError
+from dmte.evaluation.cells import Cell, link_cells
+from dmte.evaluation.plan import Planned
+from dmte.evaluation.runner import Shares, Timetable
+
+CELLS: list[Cell] = [*link_cells("", ["deepwalk"], [0.5], ["strict"], 2)]
+
+
+@pytest.fixture
+def task() -> Task:
+    bar = Progress(disable=True)
+    bar.add_task("", total=len(CELLS))
+    return bar.tasks[0]
+
+
+def test_nothing_is_underway_at_first(task: Task) -> None:
+    shares = Shares(CELLS)
+    assert FitsUnderway(Timetable(CELLS, 1), shares).render(task).plain == "starting"
+    assert FitsBar(shares).render(task).completed == 0
+
+
+def test_the_longest_fit_its_share_and_the_time_left_are_shown(
+    task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1000.0)
+    shares = Shares(CELLS)
+    begun, done = shares.arrays
+    begun[0], done[0] = 900.0, 0.5
+    begun[1] = 998.0
+    words = FitsUnderway(Timetable(CELLS, 2), shares).render(task).plain
+    assert words == "deepwalk, 50 % strict, seed 0: 50 %, about 0:02:29 left"
+    bar = FitsBar(shares).render(task)
+    assert (bar.completed, bar.total, bar.width) == (0.5, 2, BAR_WIDTH)
+
+
+def test_a_plan_is_a_line_per_method() -> None:
+    fine = Planned(method="tfidf", num_fits=20, seconds=90.0, memory_bytes=2_000_000)
+    bad = Planned(method="line", num_fits=1, seconds=0.0, memory_bytes=0, problem="no edges")
+    lines = [line.split() for line in plan_table([fine, bad]).splitlines()]
+    assert lines[1] == ["tfidf", "20", "4.5", "2", "0:01:30"]
+    assert lines[2] == ["line", "1", "no", "edges"]
+
+
+def test_there_is_at_least_one_worker() -> None:
+    assert num_workers(None) >= 1
+    with pytest.raises(ConfigError, match="workers must be at least 1"):
+        num_workers(0)
