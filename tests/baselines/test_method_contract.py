@@ -36,6 +36,7 @@ TRAITS = {
     "line": Uses(text=False, edges=True, weights=True),
     "node2vec": Uses(text=False, edges=True, weights=True),
     "tadw": EVERYTHING,
+    "cane": EVERYTHING,
     "random": Uses(text=False, edges=False, weights=False),
     "adamic-adar": Uses(text=False, edges=True, weights=False),
     "tfidf": Uses(text=True, edges=False, weights=False),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dmte.baselines.adamic_adar import AdamicAdar
+from dmte.baselines.cane import Cane
 from dmte.baselines.fastrp import FastRp
 from dmte.baselines.line import Line
 from dmte.baselines.lsa import Lsa, LsaDiffused
@@ -19,6 +20,7 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
         "line": Line(),
         "node2vec": Node2Vec(),
         "tadw": Tadw(),
+        "cane": Cane(),
         "random": RandomVectors(),
         "adamic-adar": AdamicAdar(),
         "tfidf": TfIdf(),
@@ -32,6 +34,7 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
 __all__ = [
     "BASELINES",
     "AdamicAdar",
+    "Cane",
     "DeepWalk",
     "FastRp",
     "Line",
