@@ -44,6 +44,7 @@ TRAITS = {
     "tadw": EVERYTHING,
     "cene": EVERYTHING,
     "tridnr": EVERYTHING,
+    "cane": EVERYTHING,
     "random": Uses(text=False, edges=False, weights=False),
     "adamic-adar": Uses(text=False, edges=True, weights=False),
     "tfidf": Uses(text=True, edges=False, weights=False),

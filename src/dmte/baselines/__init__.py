@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dmte.baselines.adamic_adar import AdamicAdar
+from dmte.baselines.cane import Cane
 from dmte.baselines.cene import Cene
 from dmte.baselines.doc2vec import Doc2Vec
 from dmte.baselines.fastrp import FastRp
@@ -25,6 +26,7 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
         "tadw": Tadw(),
         "tridnr": TriDnr(),
         "cene": Cene(),
+        "cane": Cane(),
         "random": RandomVectors(),
         "adamic-adar": AdamicAdar(),
         "tfidf": TfIdf(),
@@ -41,6 +43,7 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
 __all__ = [
     "BASELINES",
     "AdamicAdar",
+    "Cane",
     "Cene",
     "DeepWalk",
     "Doc2Vec",
