@@ -20,19 +20,20 @@ one vector, as in classification, its text vectors towards its neighbors are ave
 As in the authors' released code, and unlike the paper, P = tanh of the convolution, which has no
 bias, and structure vectors longer than 1 are scaled to length 1. Unlike that code,
 
-- every edge is learned in both directions, unless the network is directed; A is then kept
-  symmetric, so that one F serves both and the order of a pair does not change its score;
+- an edge of an undirected network is learned in both directions, and A is symmetric there, so
+  that one F serves both and the order of a pair does not change its score;
 - the text of u is read towards z when z is scored, as any pair's is after training; there it is
   read towards v. Its fourth part also takes z's text in place of u's, here z_s in place of v_s;
 - l is 3, not 2, and padding takes no part; there every text has 300 words, most of them padding;
-- pairs are scored by their own text vectors; there by the averages alone;
+- pairs are scored by their own text vectors; there by one vector per vertex, in the version read
+  its structure vector alone;
 - C and A start smaller and move in smaller steps than the tables (see ``shared_learning_rate``);
   with A near zero all words matter alike at first.
 
 A word's vector is multiplied by C once per step, however often the word occurs, and the products
 are gathered; pairs of similar lengths go through the attention together, few enough for the cache.
-Per step only the texts of the batch are convolved, so that memory is bounded by the batch. On one
-thread Cora at 55 % takes 106 s and 1.3 GB, an epoch of DBLP 11 s and the whole fit 0.3 GB.
+Per step only the texts of the batch are convolved, so that memory is bounded by the batch. Cora
+at 55 % takes 106 s of one processor and 1.3 GB, an epoch of DBLP (from 12 steps) 11 s and 0.3 GB.
 
 A vertex without edges has a zero structure vector and reads its own text for context; an empty
 text has a zero text vector, towards which every word of another matters alike.
@@ -437,8 +438,9 @@ class Cane:
     max_words: int = 300
     """Words of a text that are read, as in the released code."""
     objective: ObjectiveWeights = field(default_factory=_published_weights)
-    """ρ, how much each part counts. Tu et al. tune them per network; these were the ones in the
-    first release of their code."""
+    """ρ, how much each part counts. These stand in an earlier version of the released
+    code, for no network in particular; a later one takes them as arguments (0.3 for all but
+    text_text, which is 1, in its example for Zhihu)."""
     num_negatives: int = 1
     """Negatives per edge and direction, K (Tu et al. 2017)."""
     epochs: int = 24
