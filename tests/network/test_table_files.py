@@ -17,6 +17,8 @@ from dmte.network.files import read_tables
 from dmte.network.table_files import READERS, read_table
 from dmte.network.textual_network import TextualNetwork
 
+pytestmark = pytest.mark.filterwarnings("ignore::dmte.errors.DmteWarning")
+
 
 @pytest.fixture(autouse=True)
 def _empty_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,9 +179,14 @@ def test_a_byte_that_is_not_utf_8_is_refused_with_line_and_offset(name: str, mar
     )
 
 
-def test_utf_16_is_refused() -> None:
-    message = refusal(write("v.csv", "id\na\n".encode("utf-16")))
-    assert message.startswith("v.csv, line 1: byte 0 is 0xff, which is not UTF-8; convert")
+@pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.jsonl", "v.json", "v.bib", "v.edgelist"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_refused_by_its_name(name: str, encoding: str) -> None:
+    message = refusal(write(name, "id\na\n".encode(encoding)))
+    assert message in (
+        f"{name} is UTF-16; convert it to UTF-8",
+        f"{name} looks like UTF-16; convert it to UTF-8",
+    )
 
 
 @pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.jsonl"])
@@ -258,7 +265,10 @@ def test_what_is_no_readable_file_is_refused_in_one_line(suffix: str) -> None:
 def test_an_unknown_suffix_is_refused_with_the_known_ones(name: str) -> None:
     message = refusal(write(name, "id\na\n"))
     assert message.startswith(f"{name} ends in")
-    assert message.endswith("tables are read from .csv, .tsv, .parquet, .jsonl, .ndjson files")
+    assert message.endswith(
+        "tables are read from .csv, .tsv, .parquet, .jsonl, .ndjson, .json, .bib, .edgelist files, "
+        "packed or not (.gz, .zst)"
+    )
 
 
 @pytest.mark.parametrize("name", ["e.csv", "e.jsonl"])
