@@ -42,6 +42,7 @@ LAYERS = [
     "text.word_average",
     "text.bilstm",
     "text",
+    "review",
     # diffusion and embedding
     "diffusion",
     "ranking",
@@ -91,8 +92,8 @@ LAYERS = [
     "explorer",
     "plots",
     "__init__",
-    "cli.networks",
     "cli.settings",
+    "cli.networks",
     "cli.neighbors",
     "cli.train",
     "cli.info",

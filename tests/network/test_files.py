@@ -335,8 +335,8 @@ def test_columns_are_named_where_they_are_not_obvious() -> None:
 def test_a_folder_of_nothing_and_a_model_are_refused() -> None:
     with pytest.raises(NetworkError, match=r". holds neither data.txt and graph.txt nor a Markdow"):
         read_network(".")
-    Path("manifest.json").touch()
-    Path("README.md").touch()
+    for name in ("manifest.json", "vectors-0.safetensors", "README.md"):
+        Path(name).touch()
     with pytest.raises(NetworkError, match=r". holds a model, not a network"):
         read_network(".")
 

@@ -5,21 +5,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial
 from typing import Annotated, Any, no_type_check
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-from dmte.cli.networks import (
-    DirectedOption,
-    EdgesOption,
-    JsonOption,
-    NetworkArgument,
-    VerticesOption,
-    open_network,
-)
+from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.errors import ConfigError, Interrupted
 from dmte.evaluation.cells import Cell, class_cells, link_cells
 from dmte.evaluation.classification import LABEL_FRACTIONS
@@ -31,7 +23,13 @@ from dmte.evaluation.report import (
     link_results,
     provenance,
 )
-from dmte.evaluation.runner import ReadNetwork, Timetable, available_cores, run_cells
+from dmte.evaluation.runner import (
+    ReadNetwork,
+    Timetable,
+    available_cores,
+    handing_over,
+    run_cells,
+)
 from dmte.network import TextualNetwork
 
 evaluate = typer.Typer(
@@ -68,11 +66,9 @@ def _show_help(context: typer.Context) -> None:
 
 
 @evaluate.command("links")
+@with_network
 def evaluate_links(
-    network: NetworkArgument = None,
-    vertices: VerticesOption = None,
-    edges: EdgesOption = None,
-    directed: DirectedOption = False,
+    source: NetworkSource,
     methods: MethodsOption = "dmte-paper,tfidf,adamic-adar",
     train_fraction: Annotated[
         str, typer.Option(help="Shares of the edges to learn from, with commas between them.")
@@ -88,15 +84,14 @@ def evaluate_links(
     """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
     fractions = numbers("--train-fraction", train_fraction)
     cells = link_cells("", names(methods), fractions, [protocol], seeds)
-    read = partial(open_network, network, vertices, edges, directed=directed)
-    source = read()
+    network = source.open(quiet=quiet)
     for cell in link_cells("", [cells[0].method], fractions, [protocol], 1):
-        cell.check(source)  # Better now than after the first hour.
-    rows = link_results(run_with_progress(cells, read, workers, quiet=quiet))
+        cell.check(network)  # Better now than after the first hour.
+    rows = link_results(run_with_progress(cells, handing_over(network), workers, quiet=quiet))
     if as_json:
-        _dump(source, cells, rows, protocol=protocol)
+        _dump(network, cells, rows, protocol=protocol)
         return
-    print(f"{source!r}, {protocol} protocol, seeds 0 to {seeds - 1}")
+    print(f"{network!r}, {protocol} protocol, seeds 0 to {seeds - 1}")
     for fraction in fractions:
         chosen = [row for row in rows if row["train_fraction"] == fraction]
         print(f"\n{100 * fraction:g} % trained on{_leaks(chosen)}\n")
@@ -104,11 +99,9 @@ def evaluate_links(
 
 
 @evaluate.command("classes")
+@with_network
 def evaluate_classes(
-    network: NetworkArgument = None,
-    vertices: VerticesOption = None,
-    edges: EdgesOption = None,
-    directed: DirectedOption = False,
+    source: NetworkSource,
     methods: MethodsOption = "dmte-paper,tfidf",
     label_fraction: Annotated[
         str, typer.Option(help="Shares of the labelled vertices to learn from.")
@@ -121,14 +114,13 @@ def evaluate_classes(
     """Learn vectors from all links and predict labels from them with a linear SVM."""
     fractions = numbers("--label-fraction", label_fraction)
     cells = class_cells("", names(methods), fractions, seeds)
-    read = partial(open_network, network, vertices, edges, directed=directed)
-    source = read()
-    cells[0].check(source)
-    rows = class_results(run_with_progress(cells, read, workers, quiet=quiet))
+    network = source.open(quiet=quiet)
+    cells[0].check(network)
+    rows = class_results(run_with_progress(cells, handing_over(network), workers, quiet=quiet))
     if as_json:
-        _dump(source, cells, rows)
+        _dump(network, cells, rows)
         return
-    print(f"{source!r}, seeds 0 to {seeds - 1}")
+    print(f"{network!r}, seeds 0 to {seeds - 1}")
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
         print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))

@@ -22,11 +22,10 @@ from dmte.network.content import Content, is_standard_input, kind_of, read_conte
 from dmte.network.datasets import DATASETS, find_dataset, holds
 from dmte.network.folders import GRAPH, TEXTS, read_folder
 from dmte.network.graphml import read_graphml
-from dmte.network.notes import find_notes, read_notes
+from dmte.network.notes import find_notes, is_model, read_notes
 from dmte.network.table_files import READERS, read_table
 from dmte.network.tables import Table, network_from_tables
 from dmte.network.textual_network import TextualNetwork
-from dmte.storage import is_stored
 
 Pair = tuple[Table | None, Table | None]
 """A table of vertices and a table of edges, either of which may be missing."""
@@ -109,7 +108,7 @@ def _read_dataset(name: str, *, directed: bool) -> TextualNetwork:
 
 def _read_place(folder: Path, *, directed: bool) -> TextualNetwork:
     """Return the network of a folder: of CANE's two files, or else of its Markdown files."""
-    if is_stored(folder):
+    if is_model(folder):
         raise NetworkError(f"{folder} holds a model, not a network; give what it was trained on")
     there = [name for name in (TEXTS, GRAPH) if holds((folder / name).exists)]
     if len(there) == 2:

@@ -19,6 +19,7 @@ from dmte.network.content import read_content
 from dmte.network.markdown import Link, Note, parse_note
 from dmte.network.tables import Table
 from dmte.progress import track
+from dmte.storage import is_stored
 
 SUFFIXES = (".md", ".markdown", ".mdx")
 """How the names of Markdown files end."""
@@ -27,7 +28,7 @@ FRONT_PAGES = ("index", "readme", "_index")
 """The files that a folder stands for, best first, in small letters."""
 
 SKIPPED = frozenset({"node_modules", "__pycache__"})
-"""Folders that are not looked into, besides hidden ones such as .obsidian, .git and .trash."""
+"""Folders not looked into, besides models and hidden ones such as .obsidian, .git and .trash."""
 
 SHOWN = 3  # links that lead nowhere, as examples in a warning
 
@@ -76,9 +77,7 @@ def find_notes(folder: Path) -> Iterator[Path]:
 
     linked: list[Path] = []
     for place, folders, files in os.walk(folder, onerror=refuse):
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name not in SKIPPED
-        )
+        folders[:] = sorted(name for name in folders if not _is_skipped(Path(place) / name))
         linked += (Path(place) / name for name in folders if (Path(place) / name).is_symlink())
         for name in sorted(files):
             if name.startswith(".") or not name.lower().endswith(SUFFIXES):
@@ -92,6 +91,15 @@ def find_notes(folder: Path) -> Iterator[Path]:
             yield path
     if linked:
         warn(f"{linked[0]} is a link to a folder and not followed, as are all {len(linked)} such")
+
+
+def _is_skipped(folder: Path) -> bool:
+    return folder.name.startswith(".") or folder.name in SKIPPED or is_model(folder)
+
+
+def is_model(folder: Path) -> bool:
+    """Return whether a folder is one of our models, whose card is Markdown but no note."""
+    return is_stored(folder) and next(folder.glob("*.safetensors"), None) is not None
 
 
 def _ids(paths: Sequence[Path]) -> list[str]:
@@ -201,14 +209,14 @@ class LinkFinder:
     def tell(self, folder: Path) -> None:
         """Warn of the links that lead nowhere."""
         for links, what in (
-            (self.missing, "lead to notes that do not exist"),
-            (self.ambiguous, "could lead to several notes of the same name"),
+            (self.missing, "to notes that do not exist"),
+            (self.ambiguous, "that could lead to several notes of the same name"),
         ):
             if links:
                 shown = ", ".join(link[:80] for link in links[:SHOWN])
                 warn(
-                    f"{folder}: {len(links):,} links {what} and are left out ({shown}"
-                    f"{', ...' if len(links) > SHOWN else ''})"
+                    f"{folder}: links {what} are left out, {len(links):,} in all: {shown}"
+                    f"{', ...' if len(links) > SHOWN else ''}"
                 )
 
 

@@ -203,8 +203,8 @@ def _links(
             pairs.setdefault((low, high), (source, target))
     if num_outside:
         warn(
-            f"{vertices.name}: {num_outside:,} of {num_links:,} links lead to ids that are not in "
-            "it and are left out"
+            f"{vertices.name}: links to ids that are not in it are left out, {num_outside:,} of "
+            f"{num_links:,}"
         )
     return torch.tensor(list(pairs.values()), dtype=torch.int64).reshape(-1, 2)
 
