@@ -25,6 +25,7 @@ NAMES: Mapping[str, str] = MappingProxyType(
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LINE = re.compile(r"([A-Za-z_-]+)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$")
 _ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
+_LIST = re.compile(r"\[(.*)\](?:\s+#.*)?$")
 _VALUE = re.compile(r"\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'|[^,]+)")
 
 
@@ -60,9 +61,8 @@ def _values(name: str, text: str) -> tuple[str, ...]:
     text = text.strip()
     if name == "title":
         return (_unquoted(text),)
-    if text.startswith("[") and text.endswith("]"):
-        text = text[1:-1]
-    return tuple(map(_unquoted, _VALUE.findall(text)))
+    listed = _LIST.match(text)
+    return tuple(map(_unquoted, _VALUE.findall(text if listed is None else listed[1])))
 
 
 def _unquoted(text: str) -> str:

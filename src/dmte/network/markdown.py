@@ -39,7 +39,7 @@ _MARKUP = (
     (re.compile(r"^#{1,6}[ \t]+|[ \t]#+[ \t]*$", re.MULTILINE), ""),
     (re.compile(r"\[!\w+\][-+]?|\[\^[^\]\s]{0,100}\]:?|[ \t]\^[\w-]+$", re.MULTILINE), " "),
     (re.compile(r"</?[A-Za-z][^<>]{0,2000}>|\bhttps?://\S+|\{[#:][^{}\n]*\}"), " "),
-    (re.compile(r"\*+|~~|==|(?<!\w)_+|(?<!_)_++(?!\w)|[|`]"), ""),
+    (re.compile(r"(?<!\\)(?:\*+|[|`])|~~|==|(?<!\w)_+|(?<!_)_++(?!\w)"), ""),
 )
 """What of Markdown is no word, and what takes its place, in this order."""
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
