@@ -151,7 +151,7 @@ def test_a_pipe_with_the_name_of_a_note_is_refused_and_not_waited_for() -> None:
     ("content", "message"),
     [
         (b"\xff\xfea\0", "vault/bad.md is UTF-16; convert it to UTF-8"),
-        (b"caf\xe9", "vault/bad.md, line 1: byte 3 is 0xe9, which is not UTF-8; convert the file"),
+        (b"na\xefve", "vault/bad.md, line 1: byte 2 is 0xef, which is not UTF-8; convert the file"),
         (b"a\n\0", "vault/bad.md, line 2: byte 2 is NUL, which no text holds"),
         (b"PK\x03\x04\xff", "vault/bad.md begins like a zip file"),
     ],

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from dmte.cli.settings import first_sentences
 from dmte.errors import ConfigError
@@ -69,7 +71,7 @@ class NetworkSource:
             ConfigError: None was named, or two were.
             NetworkError: It cannot be read.
         """
-        with _bar(quiet=quiet) as show, listening(show):
+        with reading_bar(Console(stderr=True), quiet=quiet) as show, listening(show):
             return open_network(
                 self.network,
                 self.vertices,
@@ -144,12 +146,8 @@ def _column_option(role: str) -> Any:
 
 
 @contextmanager
-def _bar(*, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """Show how far reading is on stderr, if that is a terminal and reading takes long."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-    console = Console(stderr=True)
+def reading_bar(console: Console, *, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """Show how far reading is, if the console is a terminal and reading takes long."""
     columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn())
     bar = Progress(*columns, console=console, transient=True)
     task, began, shown = bar.add_task("", total=1.0), time.monotonic(), 0.0
