@@ -71,7 +71,7 @@ def test_a_vault_is_trained_on_and_its_warnings_are_one_line_each(
     code, out, err = run(capsys, "train", "./notes", "--out", "model", "--epochs", "2", "--quiet")
     assert (code, out.splitlines()[-1]) == (0, "model in model")
     assert err == (
-        "dmte: warning: notes: links to notes that do not exist are left out, 1 in all: gone in a\n"
+        "dmte: warning: notes: links to what is no note here are left out, 1 in all: gone in a\n"
     )
 
 

@@ -33,6 +33,7 @@ def targets(text: str) -> list[str]:
         ("[words][name]\n\n[NAME]: place.md 'title'", ["place.md"]),
         ("[name][]\n\n[name]: <a place.md>", ["a place.md"]),
         ("[name]\n\n[name]: place.md", ["place.md"]),
+        ("[`Name`][] and [`name`]\n\n[`Name`]: place.md", ["place.md"]),
         ("nobody uses it\n\n[name]: place.md", []),
         ("a footnote[^1]\n\n[^1]: note.md", []),
         ("[web](https://example.org/a.md) [mail](mailto:a@b.c) [w](//x.y/a.md)", []),

@@ -108,7 +108,7 @@ def test_links_that_lead_nowhere_are_counted_and_told_of() -> None:
     with pytest.warns(DmteWarning) as given:
         assert links(read_network(folder)) == {("start", "b/twin")}
     assert [str(warning.message) for warning in given] == [
-        "vault: links to notes that do not exist are left out, 2 in all: gone in start, "
+        "vault: links to what is no note here are left out, 2 in all: gone in start, "
         "../lost.md in start",
         "vault: links that could lead to several notes of the same name are left out, 1 in all: "
         "twin in start",

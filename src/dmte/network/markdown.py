@@ -77,7 +77,7 @@ def parse_note(source: str) -> Note:
     """
     about, body = split_front_matter(source.replace("\r\n", "\n").replace("\r", "\n"))
     body, spans = _set_code_spans_aside(_without_code_blocks(body))
-    links, body = _take_links(_COMMENT.sub(" ", body))
+    links, body = _take_links(_COMMENT.sub(" ", body), spans)
     title, body = _take_title(" ".join(about.get("title", ())), body)
     tags = [tag.strip("/") for tag in _TAG.findall(body)]
     return Note(
@@ -131,9 +131,12 @@ def _put_back(text: str, spans: list[str]) -> str:
     return " ".join(_SET_ASIDE.sub(lambda found: spans[int(found[1])], text).split())
 
 
-def _take_links(text: str) -> tuple[list[Link], str]:
+def _take_links(text: str, spans: list[str]) -> tuple[list[Link], str]:
     """Return the links of a text, and the text with their words in their places."""
     links: list[Link] = []
+
+    def normal(name: str) -> str:
+        return _put_back(name, spans).casefold()
 
     def take_wiki(found: re.Match[str]) -> str:
         target = found[2].replace("\\", "").split("#")[0].strip()
@@ -146,7 +149,7 @@ def _take_links(text: str) -> tuple[list[Link], str]:
         return _INLINE.sub(take_inline, found[1])
 
     def take_reference(found: re.Match[str]) -> str:
-        name = _normal(found[2] or found[1])
+        name = normal(found[2] or found[1])
         if name not in places:
             return found[0]
         links.extend(_leading_to(places[name]))
@@ -154,7 +157,7 @@ def _take_links(text: str) -> tuple[list[Link], str]:
 
     text = _WIKI.sub(take_wiki, text)
     text = _INLINE.sub(take_inline, text)
-    places = {_normal(found[1]): found[2] for found in reversed([*_DEFINITION.finditer(text)])}
+    places = {normal(found[1]): found[2] for found in reversed([*_DEFINITION.finditer(text)])}
     if places:
         text = _REFERENCE.sub(take_reference, _DEFINITION.sub("", text))
     return links, text
@@ -166,10 +169,6 @@ def _leading_to(destination: str) -> Iterator[Link]:
     target = unquote(destination.split("#")[0].split("?")[0]).strip()
     if target and not _SCHEME.match(destination):
         yield Link(target, wiki=False)
-
-
-def _normal(name: str) -> str:
-    return " ".join(name.split()).casefold()
 
 
 def _take_title(title: str, body: str) -> tuple[str, str]:

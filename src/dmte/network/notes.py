@@ -16,6 +16,7 @@ from posixpath import normpath
 
 from dmte.errors import NetworkError, warn
 from dmte.network.content import read_content
+from dmte.network.datasets import holds
 from dmte.network.markdown import Link, Note, parse_note
 from dmte.network.tables import Table
 from dmte.progress import track
@@ -99,7 +100,7 @@ def _is_skipped(folder: Path) -> bool:
 
 def is_model(folder: Path) -> bool:
     """Return whether a folder is one of our models, whose card is Markdown but no note."""
-    return is_stored(folder) and next(folder.glob("*.safetensors"), None) is not None
+    return holds(lambda: is_stored(folder) and any(folder.glob("*.safetensors")))
 
 
 def _ids(paths: Sequence[Path]) -> list[str]:
@@ -209,7 +210,7 @@ class LinkFinder:
     def tell(self, folder: Path) -> None:
         """Warn of the links that lead nowhere."""
         for links, what in (
-            (self.missing, "to notes that do not exist"),
+            (self.missing, "to what is no note here"),
             (self.ambiguous, "that could lead to several notes of the same name"),
         ):
             if links:
