@@ -303,6 +303,7 @@ def test_texts_alone_are_read_with_a_warning() -> None:
     [
         ("e.csv", "source,target\na,b\n"),
         ("e.csv", "her,him\na,b\n"),
+        ("e.csv", "id,source,target,label\n1,a,b,cites\n"),
         ("e.edgelist", "# a comment\na b\n"),
         ("e.tsv", "From\tTo\tYear\na\tb\t1999\n"),
     ],

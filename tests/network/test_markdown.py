@@ -70,6 +70,7 @@ def test_links_are_those_a_reader_could_follow(text: str, expected: list[str]) -
         ("<b>bold</b> &amp; <br/> more <!-- not this -->", "bold & more"),
         ("a \\* b ^block-id", "a * b"),
         ("word[^1]\n\n[^1]: A footnote.", "word A footnote."),
+        ("import Tabs from '@theme/Tabs';\n\nimport it from abroad", "import it from abroad"),
         ("::: tip\ninside\n:::", "inside"),
         ("see https://example.org/x?y for more", "see for more"),
         ("2 < 3 and a > b", "2 < 3 and a > b"),

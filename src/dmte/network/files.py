@@ -140,13 +140,13 @@ def _is_of_edges(table: Table, columns: Columns) -> bool:
         return False
     if any(name is not None for name in (columns.source, columns.target, columns.weight)):
         return True
-    if guess_column(table.columns, "id") is not None:
-        return False
     try:
-        found = find_edge_columns(table.name, table.columns, columns)
+        by_place = find_edge_columns(table.name, table.columns, columns).by_place
     except NetworkError:
         return False
-    return not (found.by_place and any(guess_column(table.columns, r) for r in VERTEX_GUESSES))
+    # An edge may have an id, and a label too; what was found by place may be anything.
+    vertex_roles = VERTEX_GUESSES if by_place else ("text", "title", "links")
+    return not any(guess_column(table.columns, role) for role in vertex_roles)
 
 
 def _warn_of_gaps(name: str, network: TextualNetwork) -> None:

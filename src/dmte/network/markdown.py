@@ -35,6 +35,7 @@ _TAG = re.compile(r"(?<![^\s(,;])#([\w/-]*[^\W\d][\w/-]*)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
 _MARKUP = (
     (re.compile(r"^[ \t>]*(?:(?:[-=*_|:+][ \t]*){3,}|=+|:::.*)$", re.MULTILINE), " "),
+    (re.compile(r"^import [^\n]+ from ['\"][^\n]*$", re.MULTILINE), ""),  # of MDX
     (re.compile(r"^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(?:\[[ xX]\][ \t]+)?", re.MULTILINE), ""),
     (re.compile(r"^#{1,6}[ \t]+|[ \t]#+[ \t]*$", re.MULTILINE), ""),
     (re.compile(r"\[!\w+\][-+]?|\[\^[^\]\s]{0,100}\]:?|[ \t]\^[\w-]+$", re.MULTILINE), " "),
