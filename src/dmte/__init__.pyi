@@ -3,6 +3,7 @@ from .config import Settings as Settings
 from .embedding import Embedding as Embedding
 from .embedding import Neighbor as Neighbor
 from .errors import DmteError as DmteError
+from .errors import DmteWarning as DmteWarning
 from .method import Dmte as Dmte
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns

@@ -1,4 +1,4 @@
-"""Every error raised on purpose.
+"""Every error raised on purpose, and the warning.
 
     DmteError
     ├── NetworkError        the network, or the file it comes from, is not one we can read
@@ -11,9 +11,13 @@
     ├── MissingExtraError   an optional package is not installed
     └── Interrupted         the user stopped a long run
 
+    DmteWarning             what was asked for is done, but perhaps not what was meant
+
 A message says what is wrong, what was found and what to do, in one lower-case sentence: the
 command line prints it as it is.
 """
+
+import warnings
 
 
 class DmteError(Exception):
@@ -54,3 +58,12 @@ class MissingExtraError(DmteError):
 
 class Interrupted(DmteError):  # noqa: N818 - nothing went wrong
     """The user stopped a long run; says how to go on with it."""
+
+
+class DmteWarning(UserWarning):
+    """What was asked for is done, but perhaps not what was meant."""
+
+
+def warn(message: str) -> None:
+    """Give a warning, which the command line prints as one line and Python shows as it does."""
+    warnings.warn(message, DmteWarning, stacklevel=3)

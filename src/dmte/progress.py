@@ -1,4 +1,4 @@
-"""How far a fit is, for whoever wants to know.
+"""How far a fit is, or the reading of a file, for whoever wants to know.
 
 A method says so by walking over its steps with ``track``; it does not know who listens, if anybody.
 """
@@ -16,7 +16,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
 def track(steps: Sequence[Step], *, part: int = 0, of: int = 1) -> Iterator[Step]:
-    """Yield the steps of a fit, or of one of several parts of it that take about as long.
+    """Yield the steps of a fit or a file, or of one of several parts of it that take about as long.
 
     >>> with listening(print):
     ...     for _ in track(range(2), part=1, of=2):

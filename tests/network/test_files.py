@@ -12,17 +12,15 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmte.errors import NetworkError
+from dmte.errors import DmteWarning, NetworkError
+from dmte.network.columns import Columns
 from dmte.network.datasets import DATASETS, find_dataset
-from dmte.network.files import (
-    read_folder,
-    read_network,
-    read_tables,
-    write_folder,
-    write_tables,
-)
+from dmte.network.files import read_network, read_tables
+from dmte.network.folders import read_folder, write_folder
 from dmte.network.textual_network import TextualNetwork
+from dmte.network.writing import write_tables
 
+pytestmark = pytest.mark.filterwarnings("ignore::dmte.errors.DmteWarning")
 REAL_DATA = Path(__file__).parents[3] / "shared" / "data"
 
 
@@ -292,11 +290,56 @@ def test_a_table_of_vertices_with_links_is_a_network() -> None:
     assert len(read_network("pages.csv").edges) == 2
 
 
-def test_a_table_without_links_is_no_network_by_itself() -> None:
+def test_texts_alone_are_read_with_a_warning() -> None:
     Path("pages.csv").write_text("id,text\na,b\n")
-    message = r"pages.csv has no column of links \(links or references or cites\) to take the edges"
-    with pytest.raises(NetworkError, match=message):
+    with pytest.warns(
+        DmteWarning, match=r"pages.csv has no links between its 1 vertices: there is"
+    ):
+        assert read_network("pages.csv").texts == ("b",)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("e.csv", "source,target\na,b\n"),
+        ("e.csv", "her,him\na,b\n"),
+        ("e.csv", "id,source,target,label\n1,a,b,cites\n"),
+        ("e.edgelist", "# a comment\na b\n"),
+        ("e.tsv", "From\tTo\tYear\na\tb\t1999\n"),
+    ],
+)
+def test_edges_alone_are_read_with_a_warning(name: str, content: str) -> None:
+    Path(name).write_text(content)
+    with pytest.warns(DmteWarning, match=f"{name} has no texts for its 2 vertices: vectors will"):
+        network = read_network(name)
+    assert (network.ids, network.edges.tolist()) == (("a", "b"), [[0, 1]])
+
+
+def test_a_table_of_texts_without_ids_is_not_taken_for_edges() -> None:
+    Path("pages.csv").write_text("title,text\na,b\n")
+    with pytest.raises(NetworkError, match="no column that is obviously the id"):
         read_network("pages.csv")
+
+
+def test_columns_are_named_where_they_are_not_obvious() -> None:
+    Path("pages.csv").write_text("doi,words,out\na,red fox,b\nb,den,\n")
+    columns = Columns(id="doi", text="words", links="out")
+    network = read_network("pages.csv", columns=columns)
+    assert (network.texts, network.edges.tolist()) == (("red fox", "den"), [[0, 1]])
+    Path("e.csv").write_text("id,x,y\n1,a,b\n")
+    assert read_network("e.csv", columns=Columns(source="x", target="y")).ids == ("a", "b")
+    for source in ("concepts", "."):
+        with pytest.raises(NetworkError, match="has neither columns nor a format to name"):
+            read_network(source, columns=columns)
+
+
+def test_a_folder_of_nothing_and_a_model_are_refused() -> None:
+    with pytest.raises(NetworkError, match=r". holds neither data.txt and graph.txt nor a Markdow"):
+        read_network(".")
+    for name in ("manifest.json", "vectors-0.safetensors", "README.md"):
+        Path(name).touch()
+    with pytest.raises(NetworkError, match=r". holds a model, not a network"):
+        read_network(".")
 
 
 def test_a_name_is_the_data_set_and_a_path_is_the_folder() -> None:

@@ -13,9 +13,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dmte.errors import NetworkError
-from dmte.network.files import read_tables
+from dmte.network.content import UNPACKERS
+from dmte.network.files import FORMATS, read_network, read_tables
 from dmte.network.table_files import READERS, read_table
 from dmte.network.textual_network import TextualNetwork
+
+pytestmark = pytest.mark.filterwarnings("ignore::dmte.errors.DmteWarning")
 
 
 @pytest.fixture(autouse=True)
@@ -177,9 +180,14 @@ def test_a_byte_that_is_not_utf_8_is_refused_with_line_and_offset(name: str, mar
     )
 
 
-def test_utf_16_is_refused() -> None:
-    message = refusal(write("v.csv", "id\na\n".encode("utf-16")))
-    assert message.startswith("v.csv, line 1: byte 0 is 0xff, which is not UTF-8; convert")
+@pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.jsonl", "v.json", "v.bib", "v.edgelist"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_refused_by_its_name(name: str, encoding: str) -> None:
+    message = refusal(write(name, "id\na\n".encode(encoding)))
+    assert message in (
+        f"{name} is UTF-16; convert it to UTF-8",
+        f"{name} looks like UTF-16; convert it to UTF-8",
+    )
 
 
 @pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.jsonl"])
@@ -258,7 +266,10 @@ def test_what_is_no_readable_file_is_refused_in_one_line(suffix: str) -> None:
 def test_an_unknown_suffix_is_refused_with_the_known_ones(name: str) -> None:
     message = refusal(write(name, "id\na\n"))
     assert message.startswith(f"{name} ends in")
-    assert message.endswith("tables are read from .csv, .tsv, .parquet, .jsonl, .ndjson files")
+    assert message.endswith(
+        "tables are read from .csv, .tsv, .parquet, .jsonl, .ndjson, .json, .bib, .edgelist files, "
+        "packed or not (.gz, .zst)"
+    )
 
 
 @pytest.mark.parametrize("name", ["e.csv", "e.jsonl"])
@@ -277,41 +288,52 @@ def read_or_refuse(vertices: Path | None, edges: Path | None) -> None:
         assert isinstance(read_tables(vertices, edges), TextualNetwork)
 
 
-WORDS = [b"id", b"text", b"links", b"source", b"target", b"weight", b"a", b"7", b"1e999", b"null"]
-MARKS = [
-    b",",
-    b"\t",
-    b"\n",
-    b"\r",
-    b'"',
-    b";",
-    b"{",
-    b"}",
-    b"[",
-    b"]",
-    b":",
-    b" ",
-    b"\\ud800",
-    b"-",
-]
-LINES = [b'{"id": 1, "links": [', b'{"source":"a","target":"b"}\n', b"PAR1", b"id,text\n"]
+WORDS = rb"""id text links source target weight a 7 1e999 null , " ; { } [ ] : - = # \ud800 PAR1
+    {"id":1,"links":[ {"source":"a","target":"b"} {"results":[ "issued":1, "referenced_works":["a"]
+    "abstract_inverted_index":{"a":[0]} @book{ @string( title= abstract= crossref= cites= &amp; <!--
+    <graphml> <graph> <node <edge id="a" > /> <data key="text"> </data> <key </graph> </graphml>
+    <!DOCTYPE &lt; <default> for="node" attr.name="text" source="a" target="a" ]]> """.split()
+SPACES = [b" ", b"\t", b"\n", b"\r", b"id,text\n", b"\xff\xfe", b"\x1f\x8b", b"\0"]
 fragments = st.lists(
-    st.one_of(st.sampled_from(WORDS + MARKS + LINES), st.binary(max_size=3)), max_size=30
+    st.one_of(st.sampled_from(WORDS + SPACES), st.binary(max_size=3)), max_size=30
 ).map(b"".join)
 
 
-@pytest.mark.parametrize("suffix", READERS)
+@pytest.mark.parametrize("suffix", [*FORMATS, *UNPACKERS])
 @given(content=st.one_of(fragments, st.binary(max_size=60)))
 @example(content=b"id,text\n")
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 def test_any_bytes_give_a_network_or_a_network_error(
     suffix: str, content: bytes, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    path = tmp_path_factory.getbasetemp() / f"any{suffix}"
+    path = tmp_path_factory.getbasetemp() / f"any.csv{suffix}"
     path.write_bytes(content)
     read_or_refuse(path, None)
     read_or_refuse(None, path)
     read_or_refuse(path, path)
+    with suppress(NetworkError):
+        assert isinstance(read_network(path), TextualNetwork)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+@given(content=fragments, packing=st.sampled_from(sorted(UNPACKERS)))
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_any_packed_bytes_are_refused_or_read_as_the_same_bytes_are(
+    suffix: str, content: bytes, packing: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    plain = tmp_path_factory.getbasetemp() / f"plain{suffix}"
+    packed = plain.with_name(f"packed{suffix}{packing}")
+    plain.write_bytes(content)
+    pa_codec = {".gz": "gzip", ".zst": "zstd"}[packing]
+    with pa.CompressedOutputStream(str(packed), pa_codec) as stream:
+        stream.write(content)
+    outcomes = []
+    for path in (plain, packed):
+        try:
+            outcomes.append(read_network(path).fingerprint())
+        except NetworkError as error:
+            outcomes.append(str(error).replace(str(packed), str(plain)))
+    assert outcomes[0] == outcomes[1]
 
 
 @given(data=st.data())

@@ -15,8 +15,8 @@ here. Nor are vectors of words learned along with d by skip-gram, as the latter 
 neighboring texts share their negatives: M are drawn and each counts K / M per word, so the
 expectation is the same. As in ``skipgram``, gradients are added up and scaled by AdaGrad.
 
-An empty text has the zero vector. Edges and labels are not looked at, so that a vertex without
-edges has a vector like any other.
+An empty text has the zero vector. Edges and labels are not looked at: a vertex without edges has a
+vector like any other.
 """
 
 from dataclasses import dataclass

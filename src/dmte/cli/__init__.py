@@ -5,8 +5,10 @@ code 2; a failure of the system is one line and exit code 1.
 """
 
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from io import TextIOWrapper
@@ -17,7 +19,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from dmte.errors import ConfigError, DmteError, Interrupted
+from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted
 
 INTERRUPTED = 130
 """The exit code of a process that Ctrl-C ended, by the shell's convention; typer's as well."""
@@ -103,7 +105,10 @@ def main(arguments: list[str] | None = None) -> None:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # A terminal may not know λ.
     try:
-        code = app(given or ["--help"], standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", DmteWarning)
+            warnings.showwarning = partial(_show_warning, warnings.showwarning)
+            code = app(given or ["--help"], standalone_mode=False)
     except Interrupted as problem:
         _stop(str(problem), code=INTERRUPTED)
     except (TyperException, DmteError) as problem:
@@ -117,6 +122,15 @@ def main(arguments: list[str] | None = None) -> None:
     if code == INTERRUPTED:
         _stop("interrupted", code)
     sys.exit(code or 0)
+
+
+def _show_warning(
+    show_others: Callable[..., None], message: Warning | str, kind: type[Warning], *place: Any
+) -> None:
+    if issubclass(kind, DmteWarning):
+        print(f"dmte: warning: {' '.join(str(message).split())}", file=sys.stderr)
+    else:
+        show_others(message, kind, *place)
 
 
 def _why_the_system_failed(problem: Exception) -> str:

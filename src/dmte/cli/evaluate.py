@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated, Any, no_type_check
 
 import typer
@@ -16,14 +15,7 @@ from dmte.cli.fits import (
     run_with_progress,
     show_plan,
 )
-from dmte.cli.networks import (
-    DirectedOption,
-    EdgesOption,
-    JsonOption,
-    NetworkArgument,
-    VerticesOption,
-    open_network,
-)
+from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.embedding import why_not
 from dmte.errors import ConfigError
 from dmte.evaluation.cells import Cell, class_cells, link_cells
@@ -38,6 +30,7 @@ from dmte.evaluation.report import (
     link_results,
     provenance,
 )
+from dmte.evaluation.runner import handing_over
 from dmte.network import TextualNetwork
 
 evaluate = typer.Typer(
@@ -69,11 +62,9 @@ def _show_help(context: typer.Context) -> None:
 
 
 @evaluate.command("links")
+@with_network
 def evaluate_links(
-    network: NetworkArgument = None,
-    vertices: VerticesOption = None,
-    edges: EdgesOption = None,
-    directed: DirectedOption = False,
+    source: NetworkSource,
     methods: MethodsOption = "dmte-paper,tfidf,adamic-adar",
     train_fraction: Annotated[
         str, typer.Option(help="Shares of the edges to learn from, with commas between them.")
@@ -90,18 +81,17 @@ def evaluate_links(
     """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
     fractions = numbers("--train-fraction", train_fraction)
     cells = link_cells("", able(names(methods)), fractions, [protocol], seeds)
-    read = partial(open_network, network, vertices, edges, directed=directed)
-    source = read()
+    network = source.open(quiet=quiet)
     for cell in link_cells("", [cells[0].method], fractions, [protocol], 1):
-        cell.check(source)  # Better now than after the first hour.
+        cell.check(network)  # Better now than after the first hour.
     if dry_run:
-        show_plan({repr(source): plan(cells, source, num_workers(workers))}, workers, as_json)
+        show_plan({repr(network): plan(cells, network, num_workers(workers))}, workers, as_json)
         return
-    rows = link_results(run_with_progress(cells, read, workers, quiet=quiet))
+    rows = link_results(run_with_progress(cells, handing_over(network), workers, quiet=quiet))
     if as_json:
-        _dump(source, cells, rows, protocol=protocol)
+        _dump(network, cells, rows, protocol=protocol)
         return
-    print(f"{source!r}, {protocol} protocol, seeds 0 to {seeds - 1}")
+    print(f"{network!r}, {protocol} protocol, seeds 0 to {seeds - 1}")
     for fraction in fractions:
         chosen = [row for row in rows if row["train_fraction"] == fraction]
         print(f"\n{100 * fraction:g} % trained on{_leaks(chosen)}\n")
@@ -109,11 +99,9 @@ def evaluate_links(
 
 
 @evaluate.command("classes")
+@with_network
 def evaluate_classes(
-    network: NetworkArgument = None,
-    vertices: VerticesOption = None,
-    edges: EdgesOption = None,
-    directed: DirectedOption = False,
+    source: NetworkSource,
     methods: MethodsOption = "dmte-paper,tfidf",
     label_fraction: Annotated[
         str, typer.Option(help="Shares of the labelled vertices to learn from.")
@@ -127,17 +115,16 @@ def evaluate_classes(
     """Learn vectors from all links and predict labels from them with a linear SVM."""
     fractions = numbers("--label-fraction", label_fraction)
     cells = class_cells("", able(names(methods)), fractions, seeds)
-    read = partial(open_network, network, vertices, edges, directed=directed)
-    source = read()
-    cells[0].check(source)
+    network = source.open(quiet=quiet)
+    cells[0].check(network)
     if dry_run:
-        show_plan({repr(source): plan(cells, source, num_workers(workers))}, workers, as_json)
+        show_plan({repr(network): plan(cells, network, num_workers(workers))}, workers, as_json)
         return
-    rows = class_results(run_with_progress(cells, read, workers, quiet=quiet))
+    rows = class_results(run_with_progress(cells, handing_over(network), workers, quiet=quiet))
     if as_json:
-        _dump(source, cells, rows)
+        _dump(network, cells, rows)
         return
-    print(f"{source!r}, seeds 0 to {seeds - 1}")
+    print(f"{network!r}, seeds 0 to {seeds - 1}")
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
         print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))

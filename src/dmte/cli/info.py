@@ -2,46 +2,62 @@
 
 import json
 import sys
+import warnings
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dmte.cli.networks import (
-    DirectedOption,
-    EdgesOption,
-    JsonOption,
-    NetworkArgument,
-    VerticesOption,
-    open_network,
-)
+from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.config import Settings
-from dmte.errors import TrainingError
+from dmte.errors import DmteWarning, TrainingError
 from dmte.estimate import estimate
 from dmte.network import TextualNetwork
+from dmte.review import review
 from dmte.storage import is_stored, read_parts, unpack_json
 from dmte.text import Vocabulary
 
+QUANTILES = (0, 0.25, 0.5, 0.75, 0.95, 1)
+BAR_WIDTH = 40
 
-def info(
-    network: NetworkArgument = None,
-    vertices: VerticesOption = None,
-    edges: EdgesOption = None,
-    directed: DirectedOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Show the sizes of NETWORK and what training it would take, or what a model folder holds."""
-    if network is not None and is_stored(Path(network)):
-        facts = _describe_model(Path(network))
+
+@with_network
+def info(source: NetworkSource, as_json: JsonOption = False) -> None:
+    """Show the sizes of NETWORK, what is doubtful about it and what training it would take.
+
+    Of a model folder it shows what that holds.
+    """
+    if source.network is not None and is_stored(Path(source.network)):
+        facts = _describe_model(Path(source.network))
     else:
-        facts = describe_network(open_network(network, vertices, edges, directed=directed))
+        network, said = _open_and_listen(source)
+        facts = describe_network(network)
+        facts["warnings"] = said + review(network)
     if as_json:
         json.dump(facts, sys.stdout, indent=2)
         print()
         return
+    doubts, bars = facts.pop("warnings", []), facts.pop("degree_histogram", [])
     width = max(map(len, facts))
     for name, value in facts.items():
         print(f"{name.replace('_', ' '):<{width}}  {_readable(value)}")
+    _print_bars(bars)
+    print("".join(f"\nwarning: {doubt}" for doubt in doubts), end="\n" if doubts else "")
+
+
+def _open_and_listen(source: NetworkSource) -> tuple[TextualNetwork, list[str]]:
+    """Return the network and the warnings that its reader gave."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always", DmteWarning)
+        network = source.open()
+    ours = [str(warning.message) for warning in given if issubclass(warning.category, DmteWarning)]
+    for other in given:
+        if not issubclass(other.category, DmteWarning):
+            warnings.showwarning(other.message, other.category, other.filename, other.lineno)
+    return network, ours
 
 
 def describe_network(network: TextualNetwork) -> dict[str, Any]:
@@ -59,15 +75,51 @@ def describe_network(network: TextualNetwork) -> dict[str, Any]:
         "self_loops": int((network.edges[:, 0] == network.edges[:, 1]).sum()),
         "repeated_edges": len(network.edges) - len(distinct),
         "isolated_vertices": network.num_vertices - linked,
+        "isolated_share": round(1 - linked / network.num_vertices, 4),
         "mean_degree": round(float(degrees.mean()), 2),
         "largest_degree": int(degrees.max()),
+        "degree_quantiles": {
+            f"{100 * share:g} %": int(np.quantile(degrees, share, method="lower"))
+            for share in QUANTILES
+        },
+        "degree_histogram": histogram(degrees),
         "words": len(vocabulary),
         "mean_text_length": round(float(lengths.mean()), 1),
         "longest_text": int(lengths.max()),
         "empty_texts": int((lengths == 0).sum()),
+        "repeated_texts": _repeated(network.texts),
         "labels": len(network.classes),
         "labelled_vertices": sum(bool(classes) for classes in network.labels or ()),
     } | _training_cost(network)
+
+
+def histogram(degrees: NDArray[np.integer[Any]]) -> list[dict[str, int]]:
+    """Return how many vertices have a degree of 0, 1, 2 to 3, 4 to 7, and so on.
+
+    >>> histogram(np.array([0, 1, 1, 5]))[1:3]
+    [{'from': 1, 'to': 1, 'vertices': 2}, {'from': 2, 'to': 3, 'vertices': 0}]
+    """
+    _, exponents = np.frexp(degrees)  # 0, 1, 2, 2, 3, 3, 3, 3, 4, ...
+    counts = np.bincount(exponents)
+    return [
+        {"from": 2**at // 2, "to": max(2**at - 1, 0), "vertices": int(count)}
+        for at, count in enumerate(counts)
+    ]
+
+
+def _print_bars(bars: list[dict[str, int]]) -> None:
+    """Print a histogram, a line each."""
+    most = max((bar["vertices"] for bar in bars), default=0)
+    for bar in bars:
+        span = f"{bar['from']:,}" + (f" to {bar['to']:,}" if bar["to"] > bar["from"] else "")
+        length = -(-BAR_WIDTH * bar["vertices"] // most)
+        print(f"  degree {span:<18} {'#' * length} {bar['vertices']:,}")
+
+
+def _repeated(texts: Sequence[str]) -> int:
+    """Return how many vertices have the text of another."""
+    counts = Counter(text for text in texts if text)
+    return sum(count for count in counts.values() if count > 1)
 
 
 def _training_cost(network: TextualNetwork) -> dict[str, Any]:

@@ -1,11 +1,26 @@
-"""Where a network comes from on the command line: a name, a folder, or tables."""
+"""Where a network comes from on the command line: a name, a folder, a file, tables, a pipe.
 
+Every verb that reads a network takes the same argument and options: ``with_network`` gives them to
+it, and hands over what the user said as one ``NetworkSource``.
+"""
+
+import inspect
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from inspect import Parameter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from dmte.cli.settings import first_sentences
 from dmte.errors import ConfigError
+from dmte.network.columns import GUESSED, Columns
+from dmte.progress import listening
 
 if TYPE_CHECKING:
     from dmte.network import TextualNetwork
@@ -14,22 +29,67 @@ NetworkArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="NETWORK",
-        help="A data set's name (concepts, cora, ...), a folder with data.txt and graph.txt, or a "
-        "file of vertices with their links.",
+        help="A data set's name (concepts, cora, ...), a folder of Markdown files or with data.txt "
+        "and graph.txt, a file of vertices with their links (.csv, .tsv, .parquet, .jsonl, .json, "
+        ".bib, .graphml, .edgelist; .gz and .zst too), or - for standard input.",
     ),
 ]
 VerticesOption = Annotated[
-    Path | None, typer.Option(help="A table of vertices: CSV, TSV, Parquet or JSON Lines.")
+    Path | None, typer.Option(help="A table of vertices: CSV, TSV, Parquet or JSON; or -.")
 ]
 EdgesOption = Annotated[
-    Path | None, typer.Option(help="A table of edges: CSV, TSV, Parquet or JSON Lines.")
+    Path | None, typer.Option(help="A table of edges: CSV, TSV, Parquet or JSON; or -.")
 ]
 DirectedOption = Annotated[bool, typer.Option("--directed", help="Edges lead one way only.")]
+FormatOption = Annotated[
+    str | None,
+    typer.Option(
+        "--format", help="What the file's name would end in, as csv or bib.gz; for - jsonl."
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+PATIENCE = 1.0  # seconds of reading before a bar is shown: some tens of megabytes of a table
+STEP = 0.01  # of the whole, between two changes of the bar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkSource:
+    """What the user said of the network to read."""
+
+    network: str | None = None
+    vertices: Path | None = None
+    edges: Path | None = None
+    directed: bool = False
+    format: str | None = None
+    columns: Columns = GUESSED
+
+    def open(self, *, quiet: bool = False) -> "TextualNetwork":
+        """Return the network, with a bar on a terminal if reading takes long.
+
+        Raises:
+            ConfigError: None was named, or two were.
+            NetworkError: It cannot be read.
+        """
+        with reading_bar(Console(stderr=True), quiet=quiet) as show, listening(show):
+            return open_network(
+                self.network,
+                self.vertices,
+                self.edges,
+                directed=self.directed,
+                columns=self.columns,
+                format=self.format,
+            )
 
 
 def open_network(
-    name: str | None, vertices: Path | None, edges: Path | None, *, directed: bool
+    name: str | None,
+    vertices: Path | None,
+    edges: Path | None,
+    *,
+    directed: bool,
+    columns: Columns = GUESSED,
+    format: str | None = None,  # noqa: A002
 ) -> "TextualNetwork":
     """Return the network the user named, by its place or by its tables.
 
@@ -43,7 +103,66 @@ def open_network(
     if name is not None and has_tables:
         raise ConfigError(f"give a network ({name!r}) or tables (--vertices, --edges), not both")
     if has_tables:
-        return read_tables(vertices, edges, directed=directed)
+        return read_tables(vertices, edges, columns=columns, directed=directed, format=format)
     if name is None:
         raise ConfigError("name a network, for example concepts, or give --vertices and --edges")
-    return read_network(name, directed=directed)
+    return read_network(name, columns=columns, directed=directed, format=format)
+
+
+def with_network(command: Callable[..., None]) -> Callable[..., None]:
+    """Give ``command``, which takes a ``source``, what says where that network comes from."""
+    roles = [column.name for column in fields(Columns)]
+    where = {"network": NetworkArgument, "vertices": VerticesOption, "edges": EdgesOption}
+    how = {"format": FormatOption} | {f"{role}_column": _column_option(role) for role in roles}
+
+    def run(**given: Any) -> None:
+        columns = Columns(**{role: given.pop(f"{role}_column") for role in roles})
+        said = {field.name: given.pop(field.name) for field in fields(NetworkSource)[:-1]}
+        command(source=NetworkSource(columns=columns, **said), **given)
+
+    own = [p for p in inspect.signature(command).parameters.values() if p.name != "source"]
+    parameters = [
+        *_parameters(where),
+        Parameter("directed", Parameter.KEYWORD_ONLY, default=False, annotation=DirectedOption),
+        *(parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own),
+        *_parameters(how),
+    ]
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": None}
+    return run
+
+
+def _parameters(options: Mapping[str, Any]) -> Iterator[Parameter]:
+    for name, option in options.items():
+        yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option)
+
+
+def _column_option(role: str) -> Any:
+    """Return the annotation of the option that names the column of this role."""
+    sentence = first_sentences(Columns)[role]
+    help_line = f"The column of {sentence[0].lower()}{sentence[1:]}"
+    return Annotated[str | None, typer.Option(f"--{role}-column", help=help_line)]
+
+
+@contextmanager
+def reading_bar(console: Console, *, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """Show how far reading is, if the console is a terminal and reading takes long."""
+    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn())
+    bar = Progress(*columns, console=console, transient=True)
+    task, began, shown = bar.add_task("", total=1.0), time.monotonic(), 0.0
+
+    def show(share: float) -> None:
+        nonlocal shown
+        if abs(share - shown) < STEP or quiet or not console.is_terminal:
+            return
+        shown = share
+        if time.monotonic() - began > PATIENCE:
+            bar.start()
+            bar.update(task, completed=share)
+
+    try:
+        yield show
+    finally:
+        if bar.live.is_started:  # One that never started would leave a blank line.
+            bar.stop()

@@ -23,7 +23,7 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give ``command``, which takes ``**settings``, an option for every setting."""
     signature = inspect.signature(command)
     own = [p for p in signature.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-    helps, kinds, defaults = _first_sentences(), get_type_hints(Settings), Settings()
+    helps, kinds, defaults = first_sentences(Settings), get_type_hints(Settings), Settings()
     options = [
         Parameter(
             name,
@@ -91,9 +91,9 @@ def _shown(settings: Settings, name: str) -> str:
     return ",".join(f"{number:g}" for number in value) if isinstance(value, tuple) else str(value)
 
 
-def _first_sentences() -> dict[str, str]:
-    """Return the first sentence of every setting's docstring, read from the source."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(Settings)))
+def first_sentences(settings: type) -> dict[str, str]:
+    """Return the first sentence of the docstring of every field, read from the source."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(settings)))
     body = next(node for node in tree.body if isinstance(node, ast.ClassDef)).body
     return {
         ast.unparse(setting.target): _first_sentence(ast.literal_eval(note.value))

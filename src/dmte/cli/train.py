@@ -15,14 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from dmte.checkpoint import load_checkpoint, save_checkpoint
-from dmte.cli.networks import (
-    DirectedOption,
-    EdgesOption,
-    JsonOption,
-    NetworkArgument,
-    VerticesOption,
-    open_network,
-)
+from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.cli.settings import settings_from, with_settings
 from dmte.config import VARIANTS, Settings
 from dmte.errors import ConfigError, Interrupted, TrainingError
@@ -33,13 +26,11 @@ from dmte.training import EpochReport, TrainingRun
 MOST_THREADS = 1024
 
 
+@with_network
 @with_settings
 def train(
-    network: NetworkArgument = None,
+    source: NetworkSource,
     out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
-    vertices: VerticesOption = None,
-    edges: EdgesOption = None,
-    directed: DirectedOption = False,
     variant: Annotated[
         str,
         typer.Option(
@@ -67,8 +58,8 @@ def train(
     refuse_unwritable(out)
     refuse_unwritable(checkpoint)
     chosen = settings_from(variant, settings)
-    source = open_network(network, vertices, edges, directed=directed)
-    run = _open_run(source, chosen, seed, checkpoint, resume=resume)
+    network = source.open(quiet=quiet)
+    run = _open_run(network, chosen, seed, checkpoint, resume=resume)
     started, first_epoch = time.perf_counter(), run.epoch
     with _left_behind(run, checkpoint), progress(chosen.epochs, quiet=quiet) as show:
         for report in run.epochs():

@@ -17,12 +17,15 @@ from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from dmte.errors import DmteError, TrainingError
 from dmte.evaluation.cells import Cell
 from dmte.network import TextualNetwork
+from dmte.network.textual_network import Labels
 from dmte.progress import listening
 
 ReadNetwork = Callable[[], TextualNetwork]
@@ -99,6 +102,36 @@ def run_cells(
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - others:
             child.kill()  # It may be minutes from the end of a fit that nobody waits for.
+
+
+def handing_over(network: TextualNetwork) -> ReadNetwork:
+    """Return what gives every worker this network, wherever it was read from.
+
+    Its source may have been a pipe, which cannot be read again, or have changed meanwhile.
+    """
+    weights = None if network.weights is None else network.weights.numpy()
+    fields = (network.ids, network.texts, network.edges.numpy(), weights)
+    return partial(_unpack, *fields, directed=network.directed, labels=network.labels)
+
+
+def _unpack(
+    ids: Sequence[str],
+    texts: Sequence[str],
+    edges: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
+    *,
+    directed: bool,
+    labels: Labels | None,
+) -> TextualNetwork:
+    # As arrays: torch would share tensors by files that stay open as long as both processes live.
+    return TextualNetwork(
+        ids=ids,
+        texts=texts,
+        edges=torch.from_numpy(edges),
+        weights=None if weights is None else torch.from_numpy(weights),
+        directed=directed,
+        labels=labels,
+    )
 
 
 class Timetable:

@@ -16,7 +16,7 @@ VERTEX_GUESSES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "text": ("text", "abstract", "description", "content", "body", "summary"),
         "label": ("label", "labels", "class", "classes", "area", "group", "category", "categories"),
         "title": ("title", "headline"),
-        "links": ("links", "references", "cites"),
+        "links": ("links", "references", "cites", "referenced_works"),
     }
 )
 """The usual names of the columns of a vertex table, best first."""
@@ -130,6 +130,15 @@ def find_vertex_columns(table: str, present: Iterable[str], columns: Columns) ->
             "name one of them 'id', or say which it is"
         )
     return VertexColumns(id=name, **found)
+
+
+def guess_column(present: Iterable[str], role: str) -> str | None:
+    """Return the column of a vertex table that obviously has this role.
+
+    >>> guess_column(["ID", "Year"], "id"), guess_column(["ID", "Year"], "text")
+    ('ID', None)
+    """
+    return _guess(list(present), VERTEX_GUESSES[role])
 
 
 def find_edge_columns(table: str, present: Iterable[str], columns: Columns) -> EdgeColumns:

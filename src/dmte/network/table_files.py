@@ -1,94 +1,45 @@
-"""One file to one table: CSV, TSV, JSON Lines and Parquet, told apart by their suffix.
-
-Text is UTF-8 and nothing else: a guessed encoding would turn into wrong words without a word of
-warning. Whatever is wrong with a file is said with the line it is on, counted from 1.
-"""
+"""One file to one table: CSV, TSV, Parquet, edge lists and those of other modules, by suffix."""
 
 import csv
 import io
-import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from dmte.errors import NetworkError
+from dmte.network.bibtex import read_bibtex
+from dmte.network.content import Content, kind_of, read_content
 from dmte.network.frames import table_from_frame
-from dmte.network.tables import LazyColumns, Table
+from dmte.network.json_files import read_json, read_json_lines
+from dmte.network.tables import Table
+from dmte.progress import track
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _field_limit_lock = threading.Lock()
 
 
-def read_table(path: Path) -> Table:
-    """Return the table in a file.
+def read_table(path: Path, format: str | None = None) -> Table:  # noqa: A002
+    """Return the table in a file, or in standard input; a format stands for the suffix.
 
     Raises:
         NetworkError: The suffix is unknown, or the file is missing, unreadable or damaged.
     """
-    reader = READERS.get(path.suffix.lower())
-    if reader is None:
+    kind = kind_of(path, format)
+    if kind not in READERS:
+        found = f"{path} ends in {kind!r}" if format is None else f"the format is {format!r}"
         raise NetworkError(
-            f"{path} ends in {path.suffix!r}; tables are read from {', '.join(READERS)} files"
+            f"{found}; tables are read from {', '.join(READERS)} files, packed or not (.gz, .zst)"
         )
-    return reader(path)
+    return READERS[kind](read_content(path, format))
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return what a file holds.
-
-    Raises:
-        NetworkError: It does not exist, is a folder, or may not be read.
-    """
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise NetworkError(f"{path} does not exist; check the path") from None
-    except IsADirectoryError:
-        raise NetworkError(f"{path} is a folder; give a file") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise NetworkError(f"{path} cannot be read: {reason}") from None
-
-
-def read_text(path: Path) -> str:
-    """Return the text in a UTF-8 file, without a byte order mark.
-
-    Raises:
-        NetworkError: It cannot be read, is not UTF-8, or holds a NUL byte.
-    """
-    content = read_bytes(path)
-    skipped = len(BYTE_ORDER_MARK) if content.startswith(BYTE_ORDER_MARK) else 0
-    try:
-        text = content[skipped:].decode()
-    except UnicodeDecodeError as error:
-        offset = error.start + skipped
-        raise NetworkError(
-            f"{_at(path, content, offset)}: byte {offset} is 0x{content[offset]:02x}, "
-            "which is not UTF-8; convert the file to UTF-8"
-        ) from None
-    if "\0" in text:
-        offset = content.index(b"\0")
-        raise NetworkError(
-            f"{_at(path, content, offset)}: byte {offset} is NUL, which no text holds; "
-            "the file is damaged, or not UTF-8 text"
-        )
-    return text
-
-
-def _at(path: Path, content: bytes, offset: int) -> str:
-    line = content.count(b"\n", 0, offset) + 1
-    return f"{path}, line {line}"
-
-
-def _read_delimited(path: Path, delimiter: str) -> Table:
-    text, lines = read_text(path), []
+def _read_delimited(content: Content, delimiter: str) -> Table:
+    path, text, lines = content.name, content.text(), []
     with _field_limit(len(text)):
         records = _records(path, text, delimiter)
         header_line, header = next(records, (0, []))
@@ -108,7 +59,7 @@ def _read_delimited(path: Path, delimiter: str) -> Table:
     names = [name.strip() for name in header]
     _refuse_duplicates(f"{path}, line {header_line}", names)
     return Table(
-        name=str(path),
+        name=path,
         columns=dict(zip(names, columns, strict=True)),
         place=lambda row: f"{path}, line {lines[row]}",
         delimited=True,
@@ -126,9 +77,10 @@ def _refuse_other_separator(place: str, header: list[str], delimiter: str) -> No
             )
 
 
-def _records(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _records(path: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield every record that is not blank with the line it begins on."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    lines = track(list(io.StringIO(text, newline="")))
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
     begin = 1
     try:
         for row in reader:
@@ -158,63 +110,17 @@ def _field_limit(length: int) -> Iterator[None]:
             csv.field_size_limit(limit)
 
 
-def _read_json_lines(path: Path) -> Table:
-    rows = [
-        (number, _parse(f"{path}, line {number}", line))
-        for number, line in enumerate(read_text(path).split("\n"), start=1)
-        if line.strip()
-    ]
-    names = dict.fromkeys(name for _, row in rows for name in row)
-    return Table(
-        name=str(path),
-        columns=LazyColumns(names, lambda name: [row.get(name) for _, row in rows]),
-        place=lambda row: f"{path}, line {rows[row][0]}",
-    )
-
-
-def _parse(place: str, line: str) -> dict[str, Any]:
+def _read_parquet(content: Content) -> Table:
+    path = content.name
     try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise NetworkError(
-            f"{place}: not JSON at character {error.pos + 1} ({error.msg}); "
-            'write one object per line, such as {"id": "a", "text": "..."}'
-        ) from None
-    except (ValueError, RecursionError):
-        raise NetworkError(
-            f"{place}: a number is too long or lists are too deep; simplify it"
-        ) from None
-    if not isinstance(row, dict):
-        raise NetworkError(
-            f"{place}: found a {type(row).__name__} where an object is expected; "
-            'write one object per line, such as {"id": "a", "text": "..."}'
-        )
-    if "\\u" in line:
-        _refuse_half_characters(place, row)
-    return row
-
-
-def _refuse_half_characters(place: str, row: dict[str, Any]) -> None:
-    try:
-        json.dumps(row, ensure_ascii=False).encode()
-    except UnicodeEncodeError as error:
-        half = json.dumps(error.object[error.start])
-        raise NetworkError(
-            f"{place}: the escape {half} is half a character; write both halves or neither"
-        ) from None
-
-
-def _read_parquet(path: Path) -> Table:
-    content = read_bytes(path)
-    try:
-        with pq.ParquetFile(pa.BufferReader(content)) as file:
+        with pq.ParquetFile(pa.BufferReader(content.data)) as file:
             table = file.read()
         table.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise NetworkError(f"{path} is not a Parquet file, or damaged: {reason}") from None
-    _refuse_duplicates(str(path), table.column_names)
-    return table_from_frame(table, str(path))
+    _refuse_duplicates(path, table.column_names)
+    return table_from_frame(table, path)
 
 
 def _refuse_duplicates(place: str, names: list[str]) -> None:
@@ -223,13 +129,39 @@ def _refuse_duplicates(place: str, names: list[str]) -> None:
         raise NetworkError(f"{place}: two columns are called {twice!r}; rename one of them")
 
 
-READERS: Mapping[str, Callable[[Path], Table]] = MappingProxyType(
+def _read_edge_list(content: Content) -> Table:
+    """Return a line "source target" or "source target weight" per edge, after # a comment."""
+    rows = [
+        (number, line.split())
+        for number, line in enumerate(track(content.text().split("\n")), start=1)
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
+    width = len(rows[0][1]) if rows else 2
+    for number, row in rows:
+        if len(row) != width or width not in (2, 3):
+            raise NetworkError(
+                f"{content.name}, line {number}: found {len(row)} fields where "
+                f"{width if width in (2, 3) else '2 or 3'} are expected; "
+                "a line is two ids without spaces and, on every line or on none, a weight"
+            )
+    names = ("source", "target", "weight")[:width]
+    return Table(
+        name=content.name,
+        columns={name: [row[at] for _, row in rows] for at, name in enumerate(names)},
+        place=lambda row: f"{content.name}, line {rows[row][0]}",
+    )
+
+
+READERS: Mapping[str, Callable[[Content], Table]] = MappingProxyType(
     {
-        ".csv": lambda path: _read_delimited(path, ","),
-        ".tsv": lambda path: _read_delimited(path, "\t"),
+        ".csv": lambda content: _read_delimited(content, ","),
+        ".tsv": lambda content: _read_delimited(content, "\t"),
         ".parquet": _read_parquet,
-        ".jsonl": _read_json_lines,
-        ".ndjson": _read_json_lines,
+        ".jsonl": read_json_lines,
+        ".ndjson": read_json_lines,
+        ".json": read_json,
+        ".bib": read_bibtex,
+        ".edgelist": _read_edge_list,
     }
 )
 """How a table is read, by the suffix of its file."""

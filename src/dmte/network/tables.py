@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.errors import NetworkError, UnknownVertexError
+from dmte.errors import NetworkError, UnknownVertexError, warn
 from dmte.network.columns import (
     GUESSED,
     Columns,
@@ -67,6 +67,8 @@ class Table:
     """Where a row, counted from 0, came from: "edges.csv, line 7"."""
     delimited: bool = False
     """Whether it is a CSV or TSV: all cells are strings, and its header line may be missing."""
+    open_links: bool = False
+    """Whether links may lead to what is not in it, as those of a part of a literature do."""
 
     @property
     def num_rows(self) -> int:
@@ -189,11 +191,21 @@ def _links(
     if columns.links is None and not (vertices.delimited or any(map(_is_list, cells))):
         cells = ()
     pairs: dict[tuple[int, int], tuple[int, int]] = {}
+    num_links = num_outside = 0
     for source, value in enumerate(cells):
         for name in _several(vertices, source, "link", value):
+            num_links += 1
+            if vertices.open_links and name not in positions:
+                num_outside += 1
+                continue
             target = _find(positions, name, vertices.place(source), "link", vertices.name)
             low, high = (source, target) if directed else sorted((source, target))
             pairs.setdefault((low, high), (source, target))
+    if num_outside:
+        warn(
+            f"{vertices.name}: links to ids that are not in it are left out, {num_outside:,} of "
+            f"{num_links:,}"
+        )
     return torch.tensor(list(pairs.values()), dtype=torch.int64).reshape(-1, 2)
 
 

@@ -1,0 +1,181 @@
+"""JSON to a table: one object per line, or one list of them, plain records or works.
+
+A *work* is a record as bibliographic services and reference managers write it: OpenAlex with
+``referenced_works`` and ``abstract_inverted_index``, or CSL-JSON as Zotero and others export it.
+What such a record says in its own way is put under the usual column names; what it has under a
+usual name already is kept.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from dmte.errors import NetworkError
+from dmte.network.content import Content
+from dmte.network.tables import LazyColumns, Table
+from dmte.progress import track
+
+LISTS = ("results", "items", "works")
+"""Under which names an object holds its list of records."""
+
+LABELS = ("topics", "concepts", "keywords", "keyword", "categories")
+"""Where a work holds its labels, best first."""
+
+OPENALEX_SIGNS = frozenset({"referenced_works", "abstract_inverted_index"})
+CSL_SIGNS = frozenset({"container-title", "issued", "citation-key", "citation-label"})
+
+EXAMPLE = 'such as {"id": "a", "text": "..."}'
+
+
+def read_json_lines(content: Content) -> Table:
+    """Return the table of one object per line.
+
+    Raises:
+        NetworkError: A line is no JSON object, or a work is not one; says which line.
+    """
+    lines = content.text().split("\n")
+    numbers = [number for number, line in enumerate(lines, start=1) if line.strip()]
+
+    def place(row: int) -> str:
+        return f"{content.name}, line {numbers[row]}"
+
+    rows = []
+    for row, number in enumerate(track(numbers)):
+        line = lines[number - 1]
+        rows.append(_object(place(row), _parse(place(row), line), escaped="\\u" in line))
+    return _table(content.name, rows, place)
+
+
+def read_json(content: Content) -> Table:
+    """Return the table of a list of objects, or of an object that holds one under a usual name.
+
+    Raises:
+        NetworkError: It is no JSON, or not such a list; says which line or record.
+    """
+    text = content.text()
+    document, escaped = _parse(content.name, text), "\\u" in text
+    if isinstance(document, dict):
+        document = next((document[name] for name in LISTS if name in document), None)
+    if not isinstance(document, list):
+        raise NetworkError(
+            f"{content.name} holds no list of records; write a list of objects, {EXAMPLE}, or an "
+            f"object with one under {', '.join(map(repr, LISTS))}"
+        )
+
+    def place(row: int) -> str:
+        return f"{content.name}, record {row + 1}"
+
+    rows = [
+        _object(place(row), record, escaped=escaped) for row, record in enumerate(track(document))
+    ]
+    return _table(content.name, rows, place)
+
+
+def _table(name: str, rows: list[dict[str, Any]], place: Callable[[int], str]) -> Table:
+    works = [_is_work(row) for row in rows]
+    records = [
+        _complete(place(number), row) if work else row
+        for number, (row, work) in enumerate(zip(rows, works, strict=True))
+    ]
+    names = dict.fromkeys(column for record in records for column in record)
+    return Table(
+        name=name,
+        columns=LazyColumns(names, lambda column: [record.get(column) for record in records]),
+        place=place,
+        open_links=any(works),
+    )
+
+
+def _parse(place: str, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        where = place if ", line " in place else f"{place}, line {error.lineno}"
+        hint = f"write one object per line, {EXAMPLE}"
+        if where != place:
+            hint = "check it, or name a file of one object per line .jsonl"
+        raise NetworkError(
+            f"{where}: not JSON at character {error.colno} ({error.msg}); {hint}"
+        ) from None
+    except (ValueError, RecursionError):
+        raise NetworkError(
+            f"{place}: a number is too long or lists are too deep; simplify it"
+        ) from None
+
+
+def _object(place: str, row: object, *, escaped: bool) -> dict[str, Any]:
+    if not isinstance(row, dict):
+        raise NetworkError(
+            f"{place}: found a {type(row).__name__} where an object is expected; "
+            f"write one object per {'line' if ', line ' in place else 'record'}, {EXAMPLE}"
+        )
+    if escaped:  # The file is UTF-8, so half a character can only come from an escape.
+        _refuse_half_characters(place, row)
+    return row
+
+
+def _refuse_half_characters(place: str, row: dict[str, Any]) -> None:
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = json.dumps(error.object[error.start])
+        raise NetworkError(
+            f"{place}: the escape {half} is half a character; write both halves or neither"
+        ) from None
+    except RecursionError:
+        raise NetworkError(f"{place}: lists are too deep; simplify it") from None
+
+
+def _is_work(row: Mapping[str, Any]) -> bool:
+    return not (OPENALEX_SIGNS | CSL_SIGNS).isdisjoint(row)
+
+
+def _complete(place: str, work: dict[str, Any]) -> dict[str, Any]:
+    """Return a work with abstract, title and labels under the usual names."""
+    index = work.get("abstract_inverted_index")
+    found: dict[str, Any] = {
+        "abstract": None if index is None else _words_in_order(place, index),
+        "title": work.get("display_name"),
+        "labels": next(filter(None, (_labels(work.get(name)) for name in LABELS)), None),
+    }
+    return {name: value for name, value in found.items() if value is not None} | {
+        name: value for name, value in work.items() if name not in found or value is not None
+    }
+
+
+def _words_in_order(place: str, index: object) -> str:
+    """Return the abstract of which OpenAlex gives the places of every word.
+
+    >>> _words_in_order("", {"walks": [1], "on": [2], "Random": [0], "graphs": [3]})
+    'Random walks on graphs'
+    """
+    if not isinstance(index, dict) or not all(map(_is_list_of_numbers, index.values())):
+        raise NetworkError(
+            f"{place}: the abstract_inverted_index must hold a list of places for every word, "
+            'such as {"graph": [0, 7]}'
+        )
+    places = ((number, word) for word, numbers in index.items() for number in numbers)
+    return " ".join(word for _, word in sorted(places))
+
+
+def _is_list_of_numbers(value: object) -> bool:
+    return isinstance(value, list) and all(type(number) is int for number in value)
+
+
+def _labels(value: object) -> list[str]:
+    """Return the names in a list of names or of objects with one, or in a text with commas.
+
+    >>> _labels([{"display_name": "Graphs", "score": 0.7}, "Trees"]), _labels("trees; graphs")
+    (['Graphs', 'Trees'], ['trees', 'graphs'])
+    """
+    if isinstance(value, str):
+        value = value.replace(";", ",").split(",")
+    if not isinstance(value, Iterable) or isinstance(value, Mapping):
+        return []
+    names = (
+        next(filter(None, (item.get(key) for key in ("display_name", "name", "label"))), None)
+        if isinstance(item, Mapping)
+        else item
+        for item in value
+    )
+    return [name.strip() for name in names if isinstance(name, str) and name.strip()]

@@ -1,0 +1,83 @@
+"""A network written down as two tables, and files that must not exist yet."""
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from dmte.errors import NetworkError
+from dmte.network.textual_network import TextualNetwork
+
+
+def write_tables(network: TextualNetwork, vertices: Path | str, edges: Path | str) -> None:
+    """Write a network as two JSON Lines files, which ``read_tables`` reads back as they are.
+
+    Raises:
+        NetworkError: A file exists already, or an id or label would not be read back the same.
+    """
+    vertices, edges = Path(vertices), Path(edges)
+    for path in (vertices, edges):
+        if path.suffix.lower() not in (".jsonl", ".ndjson"):
+            raise NetworkError(f"{path} must end in .jsonl or .ndjson: it becomes JSON Lines")
+    if vertices == edges:
+        raise NetworkError(f"{vertices} cannot hold both tables; give two files")
+    labels = network.labels or ()
+    for name in [*network.ids, *(label for classes in labels for label in classes)]:
+        if not name or name != name.strip():
+            raise NetworkError(
+                f"{name!r} is an id or label that is empty or begins or ends in white space, "
+                "which no reader keeps; rename it"
+            )
+    write_new({vertices: _vertex_lines(network), edges: _edge_lines(network)})
+
+
+def _vertex_lines(network: TextualNetwork) -> list[str]:
+    rows: list[dict[str, object]] = [
+        {"id": name, "text": text} for name, text in zip(network.ids, network.texts, strict=True)
+    ]
+    for row, classes in zip(rows, network.labels or (), strict=False):
+        row["label"] = sorted(classes)
+    return [json.dumps(row, ensure_ascii=False) for row in rows]
+
+
+def _edge_lines(network: TextualNetwork) -> list[str]:
+    ids, pairs = network.ids, network.edges.tolist()
+    rows: list[dict[str, object]] = [{"source": ids[i], "target": ids[j]} for i, j in pairs]
+    if network.weights is not None:
+        for row, weight in zip(rows, network.edge_weights.tolist(), strict=True):
+            row["weight"] = weight
+    return [json.dumps(row, ensure_ascii=False) for row in rows]
+
+
+def write_new(contents: Mapping[Path, list[str]]) -> None:
+    """Write files that must not exist yet: all of them, or none.
+
+    Raises:
+        NetworkError: One exists already, or cannot be written.
+    """
+    encoded = {path: _encode(path, lines) for path, lines in contents.items()}
+    written: list[Path] = []
+    for path, content in encoded.items():
+        try:
+            with path.open("xb") as file:
+                written.append(path)
+                file.write(content)
+        except OSError as error:
+            for begun in written:
+                with suppress(OSError):
+                    begun.unlink()
+            if isinstance(error, FileExistsError):
+                raise NetworkError(
+                    f"{path} exists already and is not overwritten; give another place"
+                ) from None
+            raise NetworkError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def _encode(path: Path, lines: list[str]) -> bytes:
+    try:
+        return "".join(f"{line}\n" for line in lines).encode()
+    except UnicodeEncodeError as error:
+        raise NetworkError(
+            f"{path} cannot be written: {error.object[error.start]!r} is half a character, which "
+            "UTF-8 has no bytes for; replace it"
+        ) from None

@@ -1,0 +1,206 @@
+"""Folders of Markdown files: vaults and documentation sites."""
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dmte.errors import DmteWarning, NetworkError
+from dmte.network.files import read_network
+from dmte.network.textual_network import TextualNetwork
+
+
+@pytest.fixture(autouse=True)
+def _empty_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work in an empty folder, so that errors show a file's bare name."""
+    monkeypatch.chdir(tmp_path)
+
+
+def write(**notes: str | bytes) -> Path:
+    """Make the folder ``vault``, with a file per argument; ``__`` is a slash."""
+    for name, content in notes.items():
+        path = Path("vault", *f"{name}.md".split("__"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return Path("vault")
+
+
+def links(network: TextualNetwork) -> set[tuple[str, str]]:
+    return {(network.ids[i], network.ids[j]) for i, j in network.edges.tolist()}
+
+
+def refusal(folder: Path) -> str:
+    with pytest.raises(NetworkError) as error:
+        read_network(folder)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_vault_is_a_network() -> None:
+    folder = write(
+        start="---\ntags: [Home]\n---\nSee [[tree]], [[GRAPH|graphs]] and ![[pic.png]].",
+        math__Tree="# Trees\nA [graph](Graph.md) without cycles. #math",
+        math__Graph="Back to [the start](../start.md#top). #home",
+    )
+    network = read_network(folder, directed=True)
+    assert network.ids == ("start", "math/Graph", "math/Tree")
+    assert network.texts == (
+        "start. See tree, graphs and .",
+        "Graph. Back to the start. home",
+        "Trees. A graph without cycles. math",
+    )
+    assert links(network) == {
+        ("start", "math/Tree"),
+        ("start", "math/Graph"),
+        ("math/Tree", "math/Graph"),
+        ("math/Graph", "start"),
+    }
+    assert network.labels == (frozenset({"Home"}), frozenset({"Home"}), frozenset({"math"}))
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        ("[g](guide/)", "guide/index"),
+        ("[g](guide)", "guide/index"),
+        ("[g](./guide/index.md)", "guide/index"),
+        ("[g](/guide/setup)", "guide/setup"),
+        ("[g](/vault/guide/setup.md)", "guide/setup"),
+        ("[g](api/)", "api/README"),
+        ("[g](api/README.md)", "api/README"),
+        ("[g](guide/SETUP.md)", "guide/setup"),
+        ("[[api]]", "api/README"),
+        ("[[setup]]", "guide/setup"),
+        ("[[guide/setup.md]]", "guide/setup"),
+        ("[[./guide/setup]]", "guide/setup"),
+        ("[[First steps]]", "guide/setup"),
+        ("[g](setup.md)", "guide/setup"),
+    ],
+)
+def test_a_link_is_found_by_place_folder_name_or_alias(link: str, target: str) -> None:
+    folder = write(
+        start=link,
+        guide__index="a",
+        guide__setup="---\naliases: First steps\n---\nb",
+        api__README="c",
+    )
+    assert links(read_network(folder)) == {("start", target)}
+
+
+def test_a_note_beside_the_link_is_meant_before_others_of_its_name() -> None:
+    folder = write(a__start="[[twin]]", a__twin="x", b__twin="y")
+    assert links(read_network(folder)) == {("a/start", "a/twin")}
+
+
+def test_names_that_differ_in_case_are_told_apart_by_it() -> None:
+    folder = write(start="[[x/Note]] [[x/note]]", x__Note="a", x__note="b")
+    if len(list(Path("vault/x").iterdir())) == 2:  # as file systems go
+        assert links(read_network(folder)) == {("start", "x/Note"), ("start", "x/note")}
+
+
+def test_links_that_lead_nowhere_are_counted_and_told_of() -> None:
+    folder = write(
+        start="[[twin]] [[gone]] [lost](../lost.md) [[b/twin]]", a__twin="x", b__twin="y"
+    )
+    with pytest.warns(DmteWarning) as given:
+        assert links(read_network(folder)) == {("start", "b/twin")}
+    assert [str(warning.message) for warning in given] == [
+        "vault: links to what is no note here are left out, 2 in all: gone in start, "
+        "../lost.md in start",
+        "vault: links that could lead to several notes of the same name are left out, 1 in all: "
+        "twin in start",
+    ]
+
+
+def test_ids_stay_unique_where_only_suffixes_differ() -> None:
+    folder = write(a="[[b]]", b="x")
+    (folder / "a.markdown").write_text("[[b]]")
+    assert read_network(folder).ids == ("a", "a.md", "b")
+
+
+def test_hidden_folders_modules_and_models_are_not_looked_into() -> None:
+    folder = write(a="[[b]]", b="x")
+    for name in (".obsidian", ".git", ".trash", "node_modules", "model"):
+        (folder / name).mkdir()
+        (folder / name / "note.md").write_text("x")
+    for name in ("manifest.json", "vectors-0.safetensors"):
+        (folder / "model" / name).touch()
+    (folder / ".hidden.md").write_text("x")
+    assert read_network(folder).ids == ("a", "b")
+
+
+def test_links_of_the_file_system_in_a_circle_end() -> None:
+    folder = write(a="[[b]]", b="x")
+    (folder / "again").symlink_to("../vault", target_is_directory=True)
+    with pytest.warns(DmteWarning, match="vault/again is a link to a folder and not followed"):
+        assert read_network(folder).ids == ("a", "b")
+    (folder / "c.md").symlink_to("c.md")
+    assert refusal(folder).startswith("vault/c.md is no file that can be read")
+
+
+def test_a_pipe_with_the_name_of_a_note_is_refused_and_not_waited_for() -> None:
+    folder = write(a="x")
+    os.mkfifo(folder / "pipe.md")
+    assert refusal(folder).startswith("vault/pipe.md is no file that can be read")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff\xfea\0", "vault/bad.md is UTF-16; convert it to UTF-8"),
+        (b"na\xefve", "vault/bad.md, line 1: byte 2 is 0xef, which is not UTF-8; convert the file"),
+        (b"a\n\0", "vault/bad.md, line 2: byte 2 is NUL, which no text holds"),
+        (b"PK\x03\x04\xff", "vault/bad.md begins like a zip file"),
+    ],
+)
+def test_a_file_that_is_no_text_is_named(content: bytes, message: str) -> None:
+    assert refusal(write(a="x", bad=content)).startswith(message)
+
+
+def test_a_folder_that_cannot_be_listed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write(a="x", locked__b="y")
+    listing = os.scandir
+
+    def scandir(place: str) -> object:
+        if place.endswith("locked"):  # Permissions would not keep root out.
+            raise PermissionError(errno.EACCES, "Permission denied", place)
+        return listing(place)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert refusal(folder) == "vault/locked cannot be listed: Permission denied"
+
+
+def test_two_files_side_by_side_make_it_the_layout_of_cane() -> None:
+    folder = write(a="[[b]]", b="x")
+    (folder / "data.txt").write_text("one\ntwo\n")
+    assert read_network(folder).ids == ("a", "b")
+    (folder / "graph.txt").write_text("0 1\n")
+    assert read_network(folder).texts == ("one", "two")
+
+
+def test_a_half_of_that_layout_is_refused_by_what_is_missing() -> None:
+    Path("half").mkdir()
+    Path("half/data.txt").write_text("one\n")
+    assert refusal(Path("half")).startswith("half holds no graph.txt; a network's folder has")
+
+
+PIECES = rb"""[[a]] [[b| ]] [x]( a.md) ` ``` --- tags:[ ] # #t <!-- %% [x]:a.md [^1] \\ ../ &#"""
+pieces = st.sampled_from([*PIECES.split(), b"\n", b" ", b"\n```\n", b"---\n", b"\xff", b"\0"])
+
+
+@pytest.mark.filterwarnings("ignore::dmte.errors.DmteWarning")
+@given(contents=st.lists(st.lists(pieces, max_size=12).map(b"".join), min_size=1, max_size=3))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_any_notes_give_a_network_or_a_network_error(
+    contents: list[bytes], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.getbasetemp() / "any-notes"
+    folder.mkdir(exist_ok=True)
+    for name, content in zip("abc", [*contents, b"", b""], strict=False):
+        (folder / f"{name}.md").write_bytes(content)
+    with suppress(NetworkError):
+        assert read_network(folder).num_vertices == 3
