@@ -22,7 +22,7 @@ from typing import Any
 import torch
 
 from dmte.allocator import keep_freed_memory
-from dmte.config import Settings
+from dmte.config import PAPER
 from dmte.diffusion import transition_matrix
 from dmte.errors import NetworkError
 from dmte.network import TextualNetwork
@@ -58,7 +58,7 @@ def alternate(rounds: int, *actions: Callable[[], object]) -> list[float]:
 
 def measure(network: TextualNetwork, rounds: int) -> dict[str, Any]:
     """Return milliseconds of the step and of both kinds of bare products."""
-    settings = Settings()
+    settings = PAPER
     run = TrainingRun(network, settings, seed=0)
     edges = SupervisedEdges.of(network)
     tokens = Vocabulary.of(network.texts).encode(network.texts)

@@ -7,9 +7,10 @@ strict split, holds a tenth of them back, and looks at these every 25 epochs. Ne
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
-from dmte.config import Settings
+from dmte.config import PAPER
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork, read_network
 from dmte.training import TrainingRun
@@ -23,7 +24,8 @@ def curve(network: TextualNetwork, train_fraction: float, learning_rate: float) 
     """Return the mean AUC on held-back edges, in per cent, by epoch."""
     looks: dict[int, list[float]] = {}
     for seed in SEEDS:
-        settings = Settings(
+        settings = replace(
+            PAPER,
             learning_rate=learning_rate,
             epochs=EPOCHS,
             validation_fraction=0.1,

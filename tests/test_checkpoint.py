@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from dmte.checkpoint import load_checkpoint, save_checkpoint
-from dmte.config import Settings
+from dmte.config import PAPER
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
 from dmte.method import Dmte
 from dmte.network import TextualNetwork, read_network
 from dmte.training import TrainingRun
 
-SMALL = Settings(dim=16, epochs=9, batch_size=50)
+SMALL = replace(PAPER, dim=16, epochs=9, batch_size=50)
 CHANGES: list[dict[str, object]] = [
     {},
     {"encoder": "bilstm"},

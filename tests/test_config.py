@@ -1,18 +1,19 @@
-"""Settings: the paper's by default, checked once, the same in JSON."""
+"""Settings: the recommended ones by default, checked once, the same in JSON."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from dmte.config import VARIANTS, Settings
+from dmte.config import PAPER, RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError
 from dmte.objective import ObjectiveWeights
 
 
-def test_the_defaults_are_the_papers() -> None:
+def test_the_paper_settings_are_those_of_the_paper() -> None:
     """Section 5, evaluation and parameter settings."""
-    settings = Settings()
+    settings = PAPER
     assert (settings.dim, settings.half, settings.hops, settings.num_negatives) == (200, 100, 4, 1)
     assert list(settings.hop_weights) == sorted(settings.hop_weights, reverse=True)
     assert settings.objective == ObjectiveWeights(
@@ -27,16 +28,38 @@ def test_there_are_the_four_versions_of_the_paper() -> None:
     assert VARIANTS["bilstm"].encoder == "bilstm"
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_settings_survive_json(variant: str) -> None:
-    settings = VARIANTS[variant]
+def test_the_default_is_the_recommended_recipe() -> None:
+    assert Settings() == RECIPES["recommended"] != RECIPES["paper"] == VARIANTS["word-average"]
+
+
+def test_settings_written_before_a_setting_was_there_are_the_papers() -> None:
+    older = {"dim": 64, "objective": {}, "hop_weights": [1.0, 0.5]}
+    assert Settings.from_dict(older) == replace(PAPER, dim=64, hop_weights=(1.0, 0.5))
+
+
+def test_a_width_that_is_left_open_is_not_guessed() -> None:
+    with pytest.raises(ConfigError, match="dim is not chosen yet"):
+        _ = Settings().half
+    assert Settings(dim=64).half == 64
+    assert replace(PAPER, dim=64, structure=False).half == 32
+
+
+@pytest.mark.parametrize("settings", [*VARIANTS.values(), *RECIPES.values()])
+def test_settings_survive_json(settings: Settings) -> None:
     assert Settings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"encoder": "bert"}, "encoder must be one of word-average, bilstm, not 'bert'"),
+        ({"encoder": "bert"}, "encoder must be one of word-average, bilstm, spectral, not 'bert'"),
+        ({"activation": "relu"}, "activation must be one of tanh, none, not 'relu'"),
+        ({"loss": "hinge"}, "loss must be one of pointwise, ranking, not 'hinge'"),
+        ({"dim": None, "structure": True}, "dim can be left open only with spectral texts"),
+        ({"dim": None, "encoder": "bilstm"}, "dim can be left open only with spectral texts"),
+        ({"text_diffusion": False, "mixing": False}, "nothing is learned of spectral texts"),
+        ({"sharpness": 0.0}, "sharpness must be above 0"),
+        ({"noise_power": -1.0}, "noise_power must be at least 0"),
         ({"dim": 7}, "dim must be a positive multiple of 2 .* not 7"),
         ({"dim": 0}, "dim must be a positive multiple of 2 .* not 0"),
         ({"encoder": "bilstm", "dim": 6}, "multiple of 4 with the bilstm encoder, not 6"),

@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 import torch
 
-from dmte.config import Settings
+from dmte.config import PAPER, Settings
 from dmte.errors import TrainingError
 from dmte.estimate import estimate
 from dmte.network import TextualNetwork
 
 
 def test_twice_the_epochs_take_about_twice_the_time(planted: TextualNetwork) -> None:
-    once = estimate(planted, Settings(dim=16, epochs=100))
-    twice = estimate(planted, Settings(dim=16, epochs=200))
+    once = estimate(planted, replace(PAPER, dim=16, epochs=100))
+    twice = estimate(planted, replace(PAPER, dim=16, epochs=200))
     assert 0.5 < twice.seconds / once.seconds < 8
     assert twice.memory_bytes == once.memory_bytes
 
 
 def test_wider_vectors_take_more_memory(planted: TextualNetwork) -> None:
-    narrow, wide = (estimate(planted, Settings(dim=dim)).memory_bytes for dim in (16, 64))
+    narrow, wide = (estimate(planted, replace(PAPER, dim=dim)).memory_bytes for dim in (16, 64))
     assert wide == 4 * narrow
 
 
@@ -32,7 +32,8 @@ def test_memory_is_that_of_a_real_training() -> None:
     script = """
 import torch
 from pathlib import Path
-from dmte.config import Settings
+from dataclasses import replace
+from dmte.config import PAPER
 from dmte.estimate import estimate
 from dmte.network.synthetic import PlantedTopics
 from dmte.method import Dmte
@@ -41,10 +42,10 @@ def peak():
     return 1024 * int(status.split("VmHWM:")[1].split()[0])
 network = PlantedTopics(num_vertices=20_000).draw(torch.Generator().manual_seed(0))
 torch.set_num_threads(1)
-Dmte(dim=8, epochs=1).fit(network, seed=0)
+Dmte.of(replace(PAPER, dim=8, epochs=1)).fit(network, seed=0)
 before = peak()
-Dmte(epochs=1).fit(network, seed=0)
-print((peak() - before) / estimate(network, Settings()).memory_bytes)
+Dmte.of(replace(PAPER, epochs=1)).fit(network, seed=0)
+print((peak() - before) / estimate(network, PAPER).memory_bytes)
 """
     command = [sys.executable, "-c", script]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -54,4 +55,9 @@ print((peak() - before) / estimate(network, Settings()).memory_bytes)
 def test_a_network_without_edges_has_no_estimate(planted: TextualNetwork) -> None:
     lonely = replace(planted, edges=torch.empty(0, 2, dtype=torch.int64))
     with pytest.raises(TrainingError, match="only 0 vertices have an edge"):
-        estimate(lonely, Settings())
+        estimate(lonely, PAPER)
+
+
+def test_where_nothing_is_learned_it_takes_no_time(planted: TextualNetwork) -> None:
+    lonely = replace(planted, edges=torch.empty(0, 2, dtype=torch.int64))
+    assert estimate(lonely, Settings()).seconds == 0.0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dmte.progress import listening, track
+from dmte.progress import finish, listening, track
 
 
 def test_every_step_is_yielded_and_reported_once() -> None:
@@ -27,6 +27,16 @@ def test_nobody_hears_what_happens_outside_even_after_an_error() -> None:
         raise ValueError("stop")
     list(track(range(3)))
     assert heard == []
+
+
+def test_a_fit_may_be_done_before_its_last_step() -> None:
+    heard: list[float] = []
+    with listening(heard.append):
+        for step in track(range(4)):
+            if step == 2:
+                finish()
+                break
+    assert heard == [0.25, 0.5, 1.0]
 
 
 def test_no_steps_say_nothing() -> None:

@@ -1,5 +1,6 @@
 """One real training step, against the paper written out densely in float64."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from dmte.config import Settings
+from dmte.config import PAPER, Settings
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.objective import ObjectiveWeights
@@ -18,7 +19,8 @@ from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
 
 ALPHA = (1.0, 0.7, 0.4, 0.2)  # tt, ss, st, ts: all different, so that a swap shows
-SETTINGS = Settings(
+SETTINGS = replace(
+    PAPER,
     dim=8,
     hop_weights=(1.0, 0.5, 0.2),
     structure_hop_weights=(0.9, 0.4),
@@ -170,7 +172,7 @@ def test_a_model_overwritten_while_it_is_read_is_never_a_mixture(
     planted: TextualNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (
-        TrainingRun(planted, Settings(dim=8, epochs=1), seed=seed).result() for seed in (1, 2)
+        TrainingRun(planted, replace(PAPER, dim=8, epochs=1), seed=seed).result() for seed in (1, 2)
     )
     first.save(tmp_path / "model")
 

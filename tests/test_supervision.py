@@ -65,4 +65,4 @@ def test_held_back_edges_are_neither_trained_on_nor_taken_for_non_edges(
     assert pairs(train.edges) | pairs(held_back.edges) == given
     assert not pairs(train.edges) & pairs(held_back.edges)
     assert not pairs(held_back.non_edges) & given
-    assert len(held_back.edges) == len(held_back.non_edges)
+    assert len(held_back.non_edges) >= len(held_back.edges)

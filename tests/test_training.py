@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from dmte.baselines import RandomVectors
-from dmte.config import VARIANTS, Settings
+from dmte.config import PAPER, VARIANTS, Settings
 from dmte.errors import TrainingError
 from dmte.evaluation import strict_task
 from dmte.method import Dmte
@@ -17,7 +17,7 @@ from dmte.network import TextualNetwork, read_folder
 from dmte.network.synthetic import PlantedTopics
 from dmte.training import TrainingRun
 
-SMALL = Settings(dim=16, epochs=6, batch_size=64)
+SMALL = replace(PAPER, dim=16, epochs=6, batch_size=64)
 
 
 def digest_of(network: TextualNetwork, settings: Settings, seed: int = 0) -> list[float]:
@@ -149,7 +149,8 @@ def test_direction_is_felt(planted: TextualNetwork) -> None:
 
 def test_early_stopping_stops_and_keeps_the_best() -> None:
     network = PlantedTopics(num_vertices=100).draw(torch.Generator().manual_seed(2))
-    settings = Settings(
+    settings = replace(
+        PAPER,
         dim=16,
         epochs=400,
         learning_rate=0.05,

@@ -2,9 +2,9 @@
 
 >>> import dmte
 >>> network = dmte.read_network("concepts")
->>> embedding = dmte.Dmte(epochs=100).fit(network, seed=0)
+>>> embedding = dmte.Dmte(dim=128).fit(network, seed=0)
 >>> embedding
-Embedding(432 vertices × 200, of which 100 from text)
+Embedding(432 vertices × 128, of which 128 from text)
 >>> neighbors = embedding.most_similar("b-tree", k=5)
 
 Every public name is listed in ``__init__.pyi`` and imported when it is first used, since torch

@@ -1,3 +1,5 @@
+from .config import PAPER as PAPER
+from .config import RECIPES as RECIPES
 from .config import VARIANTS as VARIANTS
 from .config import Settings as Settings
 from .embedding import Embedding as Embedding

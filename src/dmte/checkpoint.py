@@ -33,7 +33,7 @@ def save_checkpoint(run: TrainingRun, folder: Path) -> None:
     """
     best = run.best
     position = {
-        "settings": run.settings.to_dict(),
+        "settings": run.asked_for.to_dict(),
         "seed": run.seed,
         "fingerprint": run.network.fingerprint(),
         "epoch": run.epoch,

@@ -6,7 +6,7 @@ command line, so a default is written here and nowhere else.
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -17,30 +17,41 @@ from dmte.text import ENCODERS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What DMTE is and how it is trained; the defaults are the paper's word-average version.
+    """What DMTE is and how it is trained; the defaults are the recommended recipe (docs/recipe.md).
 
     >>> Settings(dim=64).dim
     64
     >>> Settings(encoder="bert")
     Traceback (most recent call last):
     ...
-    dmte.errors.ConfigError: encoder must be one of word-average, bilstm, not 'bert'
+    dmte.errors.ConfigError: encoder must be one of word-average, bilstm, spectral, not 'bert'
     """
 
-    encoder: str = "word-average"
-    """How a text becomes a row of X: word-average (Eq. 2) or bilstm (Eq. 4)."""
-    dim: int = 200
-    """The width d of a vertex's vector, half of it text and half structure (section 5); text only
-    keeps its half."""
-    hop_weights: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03)
+    encoder: str = "spectral"
+    """How a text becomes a row of X: word-average (Eq. 2), bilstm (Eq. 4), or spectral, which is
+    not the paper's: TF-IDF in its strongest directions, fixed before training."""
+    dim: int | None = None
+    """The width d of a vertex's vector. None lets held-back edges choose among 64, 128, 256 and
+    512; only spectral texts alone can. The paper has 200, half text and half structure
+    (section 5), and its text only keeps its half; spectral texts alone take all of it."""
+    hop_weights: tuple[float, ...] = (1.0, 0.7, 0.5, 0.35)
     """The importance λ of hop 0, 1, 2, ..., one number per hop. H = 4 (section 5); the paper tunes
-    λ per data set and prints none, the authors' released code has 1, 0.3, 0.1, continued here."""
+    λ per data set and prints none. For ``PAPER`` they are 1, 0.3, 0.1 as in the authors' released
+    code, and 0.03; spectral texts start from those of a trial on Cora, and learn their own."""
     structure_hop_weights: tuple[float, ...] | None = None
     """The importance λ for the structure's diffusion map, if it is not the text's."""
     text_diffusion: bool = True
     """Whether V_t is the diffusion convolution of X; without it V_t = X (version i)."""
-    structure: bool = True
-    """Whether there is a structure half; without it v_i = v_i^t (version ii)."""
+    activation: str = "none"
+    """What a hop goes through before hops are added up: tanh, or none, where the filters W start at
+    λ, so that training starts from diffused texts."""
+    mixing: bool = True
+    """Whether V_t is multiplied by a learned square matrix that starts as the identity."""
+    unit_rows: bool = True
+    """Whether rows of V_t are divided by their length, so that a dot product is a cosine."""
+    structure: bool = False
+    """Whether there is a structure half, a learned row per vertex; without it v_i = v_i^t
+    (version ii)."""
     min_count: int = 1
     """How often a word must occur to be learned; the paper keeps every word."""
     max_vocabulary: int | None = None
@@ -49,23 +60,33 @@ class Settings:
     objective: ObjectiveWeights = field(default_factory=ObjectiveWeights)
     """The weights α of the four parts: text-text, structure-structure, structure-text and
     text-structure (section 5)."""
-    num_negatives: int = 1
-    """Negatives per edge, K (section 5)."""
-    epochs: int = 200
-    """Passes over the edges; the paper gives none, the authors' released code makes 200."""
+    loss: str = "ranking"
+    """What an edge is asked: pointwise, to be told apart from non-edges one by one (Eq. 13), or
+    ranking, only to score above its negatives."""
+    sharpness: float = 10.0
+    """The factor τ of score differences in the ranking loss."""
+    num_negatives: int = 5
+    """Negatives per edge, K; 1 in the paper (section 5)."""
+    noise_power: float = 0.0
+    """Negatives are drawn in proportion to the out-degree to this power; 0.75 in the paper (section
+    4.4), 0 draws all linked vertices alike."""
+    epochs: int = 40
+    """Passes over the edges at most. The paper gives none; the authors' released code makes 200."""
     batch_size: int = 8192
     """Edges scored per step. The paper gives no number. A step propagates the whole graph whatever
     it scores, so large batches waste less."""
-    learning_rate: float = 0.003
-    """Adam's step size; the paper gives none."""
-    hide_supervised: bool = False
+    learning_rate: float = 0.01
+    """Adam's step size. The paper gives none; 0.003 for ``PAPER``."""
+    mixing_learning_rate: float = 0.001
+    """Adam's step size for the square matrix of ``mixing``."""
+    hide_supervised: bool = True
     """Whether a step takes the edges it scores out of P, so that it cannot read off the answer;
     a step then scores at most a fifth of the edges."""
-    validation_fraction: float = 0.0
+    validation_fraction: float = 0.1
     """Share of the edges held back to stop early on; 0 to train all epochs on all edges."""
-    validate_every: int = 5
+    validate_every: int = 1
     """Epochs between two looks at the held-back edges."""
-    patience: int = 6
+    patience: int = 8
     """Looks without a better AUC before training stops."""
 
     def __post_init__(self) -> None:
@@ -76,8 +97,15 @@ class Settings:
         if self.encoder not in ENCODERS:
             known = ", ".join(ENCODERS)
             raise ConfigError(f"encoder must be one of {known}, not {self.encoder!r}")
+        _check_choice("activation", self.activation, ("tanh", "none"))
+        _check_choice("loss", self.loss, ("pointwise", "ranking"))
+        if self.encoder == "spectral" and not (self.text_diffusion or self.mixing):
+            raise ConfigError("nothing is learned of spectral texts without diffusion or mixing")
         multiple = 4 if self.encoder == "bilstm" else 2
-        if self.dim < multiple or self.dim % multiple:
+        if self.dim is None:
+            if not self.is_all_text:
+                raise ConfigError("dim can be left open only with spectral texts and no structure")
+        elif self.dim < multiple or self.dim % multiple:
             raise ConfigError(
                 f"dim must be a positive multiple of {multiple} with the {self.encoder} encoder, "
                 f"not {self.dim}"
@@ -95,12 +123,18 @@ class Settings:
                 continue
             if not isinstance(count, int) or count < 1:
                 raise ConfigError(f"{name} must be a whole number of at least 1, not {count!r}")
+        self._check_numbers()
+
+    def _check_numbers(self) -> None:
         if not 0 <= self.validation_fraction < 1:
             raise ConfigError(
                 f"validation_fraction must be from 0 to below 1, not {self.validation_fraction}"
             )
-        if not 0 < self.learning_rate < float("inf"):
-            raise ConfigError(f"learning_rate must be above 0, not {self.learning_rate}")
+        for name in ("learning_rate", "mixing_learning_rate", "sharpness"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
+        if not 0 <= self.noise_power < float("inf"):
+            raise ConfigError(f"noise_power must be at least 0, not {self.noise_power}")
         if not _are_weights(tuple(getattr(self.objective, part) for part in PARTS)):
             raise ConfigError(
                 f"the weights of the objective must be at least 0, not all 0: {self.objective}"
@@ -112,9 +146,24 @@ class Settings:
         return len(self.hop_weights)
 
     @property
+    def is_all_text(self) -> bool:
+        """Whether vectors are spectral texts and nothing else."""
+        return self.encoder == "spectral" and not self.structure
+
+    @property
     def half(self) -> int:
-        """The width of the text half, and of the structure half: d_t = d_s = d / 2."""
-        return self.dim // 2
+        """The width of the text half, and of the structure half: d_t = d_s = d / 2.
+
+        Raises:
+            ConfigError: The width has been left open, and nothing has chosen it yet.
+        """
+        if self.dim is None:
+            raise ConfigError("dim is not chosen yet")
+        return self.dim if self.is_all_text else self.dim // 2
+
+    def with_dim(self, dim: int) -> "Settings":
+        """Return these settings with the width chosen."""
+        return replace(self, dim=dim)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every setting as plain values, for JSON."""
@@ -135,7 +184,13 @@ class Settings:
             k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
         }
         plain["objective"] = ObjectiveWeights(**values.get("objective", {}))
-        return cls(**plain)
+        # What is missing was not there yet when they were written, and everything was the paper's.
+        older = {
+            setting.name: getattr(PAPER, setting.name)
+            for setting in fields(cls)
+            if setting.name not in plain
+        }
+        return cls(**plain, **older)
 
 
 def _are_weights(numbers: tuple[float, ...]) -> bool:
@@ -143,12 +198,40 @@ def _are_weights(numbers: tuple[float, ...]) -> bool:
     return all(math.isfinite(number) and number >= 0 for number in numbers) and any(numbers)
 
 
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
+
+
+PAPER = Settings(
+    encoder="word-average",
+    dim=200,
+    hop_weights=(1.0, 0.3, 0.1, 0.03),
+    activation="tanh",
+    mixing=False,
+    unit_rows=False,
+    structure=True,
+    loss="pointwise",
+    num_negatives=1,
+    noise_power=0.75,
+    epochs=200,
+    learning_rate=0.003,
+    hide_supervised=False,
+    validation_fraction=0.0,
+    validate_every=5,
+    patience=6,
+)
+"""The paper's word-average version."""
+
 VARIANTS: Mapping[str, Settings] = MappingProxyType(
     {
-        "no-diffusion": Settings(text_diffusion=False),
-        "text-only": Settings(structure=False),
-        "bilstm": Settings(encoder="bilstm"),
-        "word-average": Settings(),
+        "no-diffusion": replace(PAPER, text_diffusion=False),
+        "text-only": replace(PAPER, structure=False),
+        "bilstm": replace(PAPER, encoder="bilstm"),
+        "word-average": PAPER,
     }
 )
 """The four versions of the paper (section 5), by the name the command line uses."""
+
+RECIPES: Mapping[str, Settings] = MappingProxyType({"recommended": Settings(), "paper": PAPER})
+"""What to train with, by the name the command line uses: ours, and the paper's."""

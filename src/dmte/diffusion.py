@@ -69,6 +69,26 @@ class DiffusionConvolution(nn.Module):
         return embedding
 
 
+class HopFilters(nn.Module):
+    """Σ_h W_h ⊙ P^h X, with the filters W learned, started at λ: nothing but the hops' weights."""
+
+    filters: Float[nn.Parameter, "hops dim"]
+
+    def __init__(self, dim: int, hop_weights: Sequence[float]) -> None:
+        super().__init__()
+        self.filters = nn.Parameter(torch.tensor(hop_weights).unsqueeze(1).repeat(1, dim))
+
+    def forward(
+        self, transition: SparseMatrix, features: Float[Tensor, "vertices dim"]
+    ) -> Float[Tensor, "vertices dim"]:
+        """Return V_t."""
+        power, embedding = features, self.filters[0] * features
+        for filters in self.filters[1:]:
+            power = transition @ power
+            embedding = embedding + filters * power
+        return embedding
+
+
 class _Diffusion(torch.autograd.Function):
     """U = λ_0 V + P (λ_1 V + P (λ_2 V + ...)); backwards the same with Pᵀ."""
 

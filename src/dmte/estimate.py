@@ -24,6 +24,8 @@ def estimate(network: TextualNetwork, settings: Settings) -> Cost:
         TrainingError: The network cannot be trained on at all.
     """
     run = TrainingRun(network, settings, seed=0)
+    if run.is_done:
+        return Cost(_memory_bytes(run, 0), 0.0)
     batch = torch.arange(min(run.batch_size, run.num_edges))
     seconds = fastest_seconds(lambda: run.step(batch, generator_for(0, "estimate")), NUM_STEPS)
     steps = math.ceil(run.num_edges / run.batch_size) * settings.epochs

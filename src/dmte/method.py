@@ -8,6 +8,9 @@ over the edges, the structure half is a learned row per vertex, and either predi
 
 each part by negative sampling along the edges; ``docs/method.md`` walks through it. The paper
 leaves f, λ, the step size and the number of epochs open, and every setting says what was taken.
+That is ``dmte-paper``. ``dmte`` is the recommended recipe (``docs/recipe.md``): X are TF-IDF
+vectors in their strongest directions, fixed; V_t = Σ_h W_h ⊙ P^h X, multiplied by a square matrix
+and with rows of length 1, is all there is of a vertex; an edge has to score above its negatives.
 
 A vertex without edges keeps its walker, so its text half is made of its own text, and its structure
 half is zero. An empty text adds nothing; diffused, the texts of the neighbors do.
@@ -20,14 +23,14 @@ from dmte.cost import Cost
 from dmte.embedding import Embedding
 from dmte.estimate import estimate
 from dmte.network import TextualNetwork
-from dmte.progress import track
+from dmte.progress import finish, track
 from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dmte(Settings):
-    """DMTE with the paper's word averages unless the settings say otherwise."""
+    """DMTE by the recommended recipe unless the settings say otherwise."""
 
     @classmethod
     def of(cls, settings: Settings) -> "Dmte":
@@ -62,5 +65,6 @@ class Dmte(Settings):
         reports = run.epochs()
         for _ in track(range(self.epochs)):
             if next(reports, None) is None:  # The held-back edges said to stop.
+                finish()
                 break
         return run.result()

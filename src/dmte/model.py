@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
-from dmte.diffusion import DiffusionConvolution, diffuse
+from dmte.diffusion import DiffusionConvolution, HopFilters, diffuse
 from dmte.randomness import truncated_gaussian
 from dmte.sparse import SparseMatrix
 from dmte.text import TextEncoder
@@ -41,13 +42,18 @@ class DiffusionMaps(nn.Module):
     def __init__(
         self,
         encoder: TextEncoder[Any],
-        convolution: DiffusionConvolution | None,
+        convolution: DiffusionConvolution | HopFilters | None,
         structure: "StructureEmbedding | None",
+        mixing: "SquareMap | None" = None,
+        *,
+        unit_rows: bool = False,
     ) -> None:
         super().__init__()
         self.encoder = encoder
         self.convolution = convolution
         self.structure = structure
+        self.mixing = mixing
+        self.unit_rows = unit_rows
 
     def forward(self, texts: Any, transition: SparseMatrix) -> Halves:
         """Return the halves; ``texts`` is what the encoder's ``prepare`` returned."""
@@ -63,11 +69,24 @@ class DiffusionMaps(nn.Module):
         transition: SparseMatrix,
     ) -> Float[Tensor, "vertices dim"]:
         """Return V_t: X, diffused unless this is the version without diffusion."""
-        features: Tensor = self.encoder(texts)
-        if self.convolution is None:
-            return features
-        embedding: Tensor = self.convolution(transition, features)
-        return embedding
+        embedding: Tensor = self.encoder(texts)
+        if self.convolution is not None:
+            embedding = self.convolution(transition, embedding)
+        if self.mixing is not None:
+            embedding = self.mixing(embedding)
+        return normalize(embedding) if self.unit_rows else embedding
+
+
+class SquareMap(nn.Module):
+    """V M, with a square matrix M that starts as the identity: the one place columns mix."""
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.matrix = nn.Parameter(torch.eye(dim))
+
+    def forward(self, embedding: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
+        """Return V M."""
+        return embedding @ self.matrix
 
 
 class StructureEmbedding(nn.Module):

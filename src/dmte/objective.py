@@ -75,6 +75,17 @@ def part_losses(scores: Scores, edge_weights: Float[Tensor, " batch"]) -> Float[
     return -(gained @ edge_weights) / edge_weights.sum()
 
 
+def ranking_losses(
+    scores: Scores, edge_weights: Float[Tensor, " batch"], sharpness: float
+) -> Float[Tensor, " parts"]:
+    """Return what each part costs when an edge only has to score above its negatives.
+
+    -Σ s_ij mean_k log σ(τ (v_i · v_j - v_k · v_j)) / Σ s_ij
+    """
+    ahead = sharpness * (scores.positive.unsqueeze(2) - scores.negative)
+    return -(logsigmoid(ahead).mean(dim=2) @ edge_weights) / edge_weights.sum()
+
+
 def weighted_sum(parts: Float[Tensor, " parts"], weights: ObjectiveWeights) -> Float[Tensor, ""]:
     """Return Σ α L over the parts there are."""
     alpha = parts.new_tensor([getattr(weights, name) for name in PARTS[: len(parts)]])

@@ -26,9 +26,12 @@ def track(steps: Sequence[Step], *, part: int = 0, of: int = 1) -> Iterator[Step
     """
     for done, step in enumerate(steps, start=1):
         yield step
-        listener = _listener.get()
-        if listener is not None:
-            listener((part + done / len(steps)) / of)
+        _tell((part + done / len(steps)) / of)
+
+
+def finish() -> None:
+    """Say that a fit is done although steps are left, because more would not help."""
+    _tell(1.0)
 
 
 @contextmanager
@@ -39,3 +42,9 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+def _tell(share: float) -> None:
+    listener = _listener.get()
+    if listener is not None:
+        listener(share)

@@ -21,8 +21,8 @@ class NegativeSampler:
     noise: Float[Tensor, " vertices"]
     """The share of every vertex, d_v^{3/4}; not normalized."""
 
-    def __init__(self, degrees: Float[Tensor, " vertices"]) -> None:
-        noise = degrees.to(torch.float64) ** NOISE_POWER
+    def __init__(self, degrees: Float[Tensor, " vertices"], power: float = NOISE_POWER) -> None:
+        noise = degrees.to(torch.float64) ** power
         if int((noise > 0).sum()) < 3:
             # Of a directed star only the center has an out-degree; there all vertices are alike.
             noise = torch.ones_like(noise)

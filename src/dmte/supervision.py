@@ -18,6 +18,9 @@ from dmte.network.textual_network import TextualNetwork, adjacency_matrix
 from dmte.randomness import generator_for
 from dmte.sparse import SparseMatrix
 
+NUM_NON_EDGES = 5000
+"""Non-edges to validate on at least: they cost little, and few of them would add noise."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectedEdges:
@@ -81,10 +84,10 @@ class SupervisedEdges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeldBack:
-    """Edges kept out of training and as many pairs that are no edge, to stop early on."""
+    """Edges kept out of training and pairs that are no edge, to stop early on."""
 
-    edges: Int[Tensor, "pairs 2"]
-    non_edges: Int[Tensor, "pairs 2"]
+    edges: Int[Tensor, "edges 2"]
+    non_edges: Int[Tensor, "non_edges 2"]
 
 
 def hold_back(
@@ -99,5 +102,7 @@ def hold_back(
         return network, None
     generator = generator_for(seed, "validation")
     split = strict_split(network, 1 - fraction, generator)
-    non_edges = draw_non_edges(network, len(split.hidden), generator)
+    num_pairs = network.num_vertices * (network.num_vertices - 1) // 2
+    room = min(NUM_NON_EDGES, num_pairs - len(network.edges))
+    non_edges = draw_non_edges(network, max(len(split.hidden), room), generator)
     return split.train, HeldBack(split.hidden, non_edges)

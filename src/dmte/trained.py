@@ -16,10 +16,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dmte.config import Settings
-from dmte.diffusion import DiffusionConvolution, transition_matrix
+from dmte.diffusion import DiffusionConvolution, HopFilters, transition_matrix
 from dmte.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError
-from dmte.model import DiffusionMaps, StructureEmbedding
+from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 from dmte.storage import (
@@ -40,7 +40,11 @@ def build_model(
     generator = generator_for(seed, "parameters")
     half, hop_weights = settings.half, settings.hop_weights
     encoder = ENCODERS[settings.encoder](vocabulary_size, half, generator)
-    convolution = DiffusionConvolution(half, hop_weights, generator)
+    convolution = (
+        DiffusionConvolution(half, hop_weights, generator)
+        if settings.activation == "tanh"
+        else HopFilters(half, hop_weights)
+    )
     structure = StructureEmbedding(
         num_linked, half, settings.structure_hop_weights or hop_weights, generator
     )
@@ -48,6 +52,8 @@ def build_model(
         encoder,
         convolution if settings.text_diffusion else None,
         structure if settings.structure else None,
+        SquareMap(half) if settings.mixing else None,
+        unit_rows=settings.unit_rows,
     )
 
 

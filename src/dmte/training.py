@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -17,15 +18,18 @@ from torch import Tensor
 from dmte.allocator import keep_freed_memory
 from dmte.config import Settings
 from dmte.errors import TrainingError
+from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
-from dmte.objective import PARTS, part_losses, score_edges, weighted_sum
+from dmte.objective import PARTS, part_losses, ranking_losses, score_edges, weighted_sum
 from dmte.randomness import generator_for
 from dmte.ranking import auc
 from dmte.sampling import NegativeSampler
 from dmte.supervision import SupervisedEdges, hold_back
 from dmte.text import Vocabulary
 from dmte.trained import TrainedModel, build_model, embed_network
+from dmte.width import spectral_start
 
+FEWEST_HELD_BACK = 8
 HIDDEN_SHARE = 0.2  # Of the edges, hidden from P per step; the share that worked in trials.
 
 
@@ -60,22 +64,34 @@ class TrainingRun:
 
     def __init__(self, network: TextualNetwork, settings: Settings, seed: int) -> None:
         keep_freed_memory()
-        self.network, self.settings, self.seed = network, settings, seed
+        self.network, self.asked_for, self.seed = network, settings, seed
         self.epoch = 0
         self.best = Best()
-        self._train, self._held_back = hold_back(network, settings.validation_fraction, seed)
+        self._learns = not settings.is_all_text or _can_judge(network, settings)
+        fraction = settings.validation_fraction if self._learns else 0.0
+        self._train, self._held_back = hold_back(network, fraction, seed)
         self._edges = SupervisedEdges.of(self._train)
         self.vocabulary = Vocabulary.of(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
-        self.model = build_model(settings, len(self.vocabulary), len(self._edges.linked), seed)
-        self.optimizer = torch.optim.Adam(
-            self.model.parameters(), lr=settings.learning_rate, fused=True
-        )
         self._tokens = self.vocabulary.encode(network.texts)
+        if settings.encoder == "spectral":
+            start = spectral_start(settings, self._train, self._held_back, self._tokens, seed)
+            settings = settings.with_dim(start.dim) if settings.is_all_text else settings
+        self.settings = settings
+        self.model = build_model(settings, len(self.vocabulary), len(self._edges.linked), seed)
+        if settings.encoder == "spectral":
+            self.model.encoder = start
+        self.optimizer = torch.optim.Adam(
+            _with_step_sizes(self.model, settings), lr=settings.learning_rate, fused=True
+        )
+        if self._learns:
+            self._prepare_steps()
+
+    def _prepare_steps(self) -> None:
         self._texts = self.model.encoder.prepare(self._tokens.select(self._edges.linked))
         self._transition = self._edges.transition()
-        self._sampler = NegativeSampler(self._edges.out_degrees())
+        self._sampler = NegativeSampler(self._edges.out_degrees(), self.settings.noise_power)
 
     @property
     def num_edges(self) -> int:
@@ -98,7 +114,7 @@ class TrainingRun:
     def is_done(self) -> bool:
         """Whether all epochs are done or the held-back edges say to stop."""
         stopped = self._held_back is not None and self.best.looks_since >= self.settings.patience
-        return stopped or self.epoch >= self.settings.epochs
+        return not self._learns or stopped or self.epoch >= self.settings.epochs
 
     def epochs(self) -> Iterator[EpochReport]:
         """Train, one epoch per report, until ``is_done``.
@@ -106,6 +122,8 @@ class TrainingRun:
         Raises:
             TrainingError: The loss or a parameter is no longer a finite number.
         """
+        if self.epoch == 0:
+            self._look()  # What training starts from may be the best there is.
         while not self.is_done:
             started = time.perf_counter()
             parts = self._train_epoch()
@@ -154,9 +172,11 @@ class TrainingRun:
             edges.source, edges.target, settings.num_negatives, generator
         )
         halves = self.model(self._texts, transition)
-        parts = part_losses(
-            score_edges(halves, edges.source, edges.target, negatives), edges.weights
-        )
+        scores = score_edges(halves, edges.source, edges.target, negatives)
+        if settings.loss == "ranking":
+            parts = ranking_losses(scores, edges.weights, settings.sharpness)
+        else:
+            parts = part_losses(scores, edges.weights)
         loss = weighted_sum(parts, settings.objective)
         self._check_finite("the loss", loss)
         self.optimizer.zero_grad()
@@ -173,13 +193,41 @@ class TrainingRun:
 
     def _validate(self) -> float | None:
         """Return the AUC on the held-back edges when it is time to look, and keep the best."""
-        if self._held_back is None or self.epoch % self.settings.validate_every:
+        if self.epoch % self.settings.validate_every:
+            return None
+        found = self._look()
+        self.best.looks_since += self.best.epoch != self.epoch
+        return found
+
+    def _look(self) -> float | None:
+        """Return the AUC on the held-back edges, if there are any, and keep the best."""
+        if self._held_back is None:
             return None
         embedding = embed_network(self.model, self._train, self._tokens, self._edges.linked)
         held_back = self._held_back
         found = auc(embedding.score(held_back.edges), embedding.score(held_back.non_edges))
-        self.best.looks_since += 1
         if found > self.best.auc:
             parameters = {name: p.clone() for name, p in self.model.state_dict().items()}
             self.best = Best(found, self.epoch, 0, parameters)
         return found
+
+
+def _can_judge(network: TextualNetwork, settings: Settings) -> bool:
+    """Return whether enough edges can be held back to tell whether learning helps.
+
+    Where they cannot, vectors that start from diffused texts are left as they start.
+    """
+    held_back = settings.validation_fraction * len(network.distinct_edges()[0])
+    return settings.validation_fraction == 0 or held_back >= FEWEST_HELD_BACK
+
+
+def _with_step_sizes(model: DiffusionMaps, settings: Settings) -> list[dict[str, Any]]:
+    """Return the parameters with their step sizes: the square map's is its own."""
+    mixing = list(model.mixing.parameters()) if model.mixing is not None else []
+    known = {id(parameter) for parameter in mixing}
+    others = [parameter for parameter in model.parameters() if id(parameter) not in known]
+    groups: list[dict[str, Any]] = [
+        {"params": others},
+        {"params": mixing, "lr": settings.mixing_learning_rate},
+    ]
+    return [group for group in groups if group["params"]]

@@ -34,6 +34,7 @@ class Uses(NamedTuple):
 
 EVERYTHING = Uses(text=True, edges=True, weights=True)
 TRAITS = {
+    "dmte": EVERYTHING,
     "dmte-paper": EVERYTHING,
     "dmte-paper-no-diffusion": EVERYTHING,
     "dmte-paper-text-only": EVERYTHING,

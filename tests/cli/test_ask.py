@@ -35,8 +35,10 @@ def test_similar_vertices_of_one_label(dmte: Run) -> None:
 
 
 def test_similar_by_one_half_differs_from_the_other(dmte: Run) -> None:
+    few = ("--epochs", "20", "--dim", "32", "--quiet")
+    answer(dmte, "train", "concepts", "--recipe", "paper", "--out", "paper", *few)
     by_half = {
-        half: answer(dmte, "similar", "model", "--vertex", "b-tree", "--half", half)
+        half: answer(dmte, "similar", "paper", "--vertex", "b-tree", "--half", half)
         for half in ("text", "structure", "both")
     }
     assert len(set(by_half.values())) == 3
@@ -105,6 +107,12 @@ def test_the_projector_gets_texts_and_labels(dmte: Run, cli_folder: Path) -> Non
         (["similar", "model", "--vertex", "b-tre"], "did you mean 'b-tree'"),
         (["similar", "model", "--vertex", "b-tree", "-k", "0"], "k must be at least 1, not 0"),
         (["similar", "model", "--vertex", "b-tree", "--half", "words"], "'both', 'text'"),
+        (["similar", "model", "--vertex", "b-tree", "--half", "structure"], "no structure half"),
+        (["train", "concepts", "--recipe", "best", "--out", "x"], "recipe must be one of"),
+        (
+            ["train", "concepts", "--recipe", "recommended", "--variant", "bilstm", "--out", "x"],
+            "--variant is a version of the paper's recipe",
+        ),
         (["similar", "model", "--text", "tree", "--half", "structure"], "a text has no links"),
         (["similar", "model", "--text", "tree", "--label", "cats"], "the labels are algebra"),
         (["similar", "model", "--text", "tree", "--json", "--csv"], "choose --json or --csv"),

@@ -32,8 +32,8 @@ def test_the_demo_scores_finds_and_draws(dmte: Run, cli_folder: Path) -> None:
     assert done.stderr == ""
     result = json.loads(done.stdout)
     auc = result["auc"]
-    assert auc["dmte-paper"] > auc["tfidf"] > 0.6
-    assert auc["dmte-paper"] > auc["adamic-adar"] > 0.6
+    assert auc["dmte"] > auc["tfidf"] > 0.6
+    assert auc["dmte"] > auc["adamic-adar"] > 0.6
     assert len(result["neighbors"]) == 3
     assert all(len(rows) == 5 for rows in result["neighbors"].values())
     picture = (cli_folder / result["map"]).read_bytes()
@@ -76,7 +76,8 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(dmte: Run) -> None:
 
 
 def test_an_interrupted_run_says_how_to_go_on_and_does(dmte: Run, cli_folder: Path) -> None:
-    common = ("train", "concepts", "--dim", "16", "--epochs", "3000", "--checkpoint-every", "5")
+    length = ("--epochs", "3000", "--checkpoint-every", "5")
+    common = ("train", "concepts", "--recipe", "paper", "--dim", "16", *length)
     process = subprocess.Popen(
         [sys.executable, "-m", "dmte", *common, "--out", "cut"],
         cwd=cli_folder,

@@ -16,7 +16,6 @@ back and the decompositions of thin matrices between them (DBLP: 6 s on one thre
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import scipy.sparse as sp
 import torch
 from jaxtyping import Float
@@ -29,9 +28,8 @@ from dmte.diffusion import diffuse, transition_matrix
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
-from dmte.randomness import generator_for
+from dmte.text.tfidf import strongest_directions
 
-NUM_POWER_ITERATIONS = 7  # scikit-learn's for few dimensions; singular values of texts fall slowly.
 TABLES = 3
 """Tables in memory at the peak of the decomposition, with a row per text or per word."""
 HOP_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
@@ -116,19 +114,5 @@ def latent_features(words: sp.csr_array, dim: int, seed: int) -> Float[Tensor, "
     Raises:
         ConfigError: ``dim`` is below 1.
     """
-    # Imported here because it takes a second, and few commands need it.
-    from sklearn.utils.extmath import randomized_svd  # type: ignore[import-untyped]
-
-    if dim < 1:
-        raise ConfigError(f"dim must be at least 1, not {dim}")
-    found = min(dim, *words.shape)
-    features = np.zeros((words.shape[0], dim))
-    if found and words.nnz:
-        # A seed of scikit-learn's own kind, which is any number below 2^32.
-        state = generator_for(seed, "latent features").initial_seed()
-        *_, directions = randomized_svd(
-            words, found, n_iter=NUM_POWER_ITERATIONS, random_state=state
-        )
-        # B V is U Σ, and exactly zero for an empty text, where U Σ is rounding noise of any angle.
-        features[:, :found] = words @ directions.T
-    return torch.from_numpy(features)
+    # B V is U Σ, and exactly zero for an empty text, where U Σ is rounding noise of any angle.
+    return torch.from_numpy(words @ strongest_directions(words, dim, seed))

@@ -20,6 +20,7 @@ from torch import Tensor
 from dmte.cost import DOUBLE_BYTES, SAMPLE, Cost, seconds_by_size
 from dmte.network import TextualNetwork
 from dmte.text import Vocabulary
+from dmte.text.tfidf import rarity, weigh_words
 from dmte.text.vocabulary import tokenize
 
 NUMBERS_PER_WORD = 8  # Lists, tokens, places and weights while they turn into each other.
@@ -81,13 +82,4 @@ def tfidf_vectors(texts: Sequence[str], *, damped: bool = False) -> sp.csr_array
     Damped, a word that is repeated counts less: ln(1 + n_iw) stands in for n_iw (Dumais 1991).
     """
     tokens = Vocabulary.of(texts).encode(texts)
-    weighted = tokens.bag_of_words()
-    document_counts = np.bincount(weighted.indices, minlength=tokens.vocabulary_size)
-    if damped:
-        lengths = np.repeat(tokens.lengths().numpy(), np.diff(weighted.indptr))
-        weighted.data = np.log1p(np.rint(weighted.data * lengths))
-    weighted.data *= (1 + np.log((1 + len(tokens)) / (1 + document_counts)))[weighted.indices]
-    # The shares differ from counts by a factor per text, which the cosine does not see.
-    lengths = np.sqrt(weighted.multiply(weighted).sum(axis=1))
-    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
-    return sp.csr_array(sp.diags_array(scale) @ weighted)
+    return weigh_words(tokens, rarity(tokens), damped=damped)

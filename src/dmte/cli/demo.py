@@ -41,7 +41,7 @@ def demo(
     refuse_unwritable(model)
     network = read_network("concepts")
     task = strict_task(network, 1 - HIDDEN_FRACTION, seed)
-    scores = {"dmte-paper": task.auc(_train(task.train, seed, quiet=quiet).embedding)}
+    scores = {"dmte": task.auc(_train(task.train, seed, quiet=quiet).embedding)}
     scores |= {name: _score(task, method, seed) for name, (_, method) in REFERENCES.items()}
     trained = _train(network, seed, quiet=quiet)
     out.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def _print_scores(
     print(
         f"{hidden} links hidden, learned from the rest; AUC of hidden links over unlinked pairs\n"
     )
-    titles = {"dmte-paper": "DMTE, text and links"} | {k: v[0] for k, v in REFERENCES.items()}
+    titles = {"dmte": "DMTE, text and links"} | {k: v[0] for k, v in REFERENCES.items()}
     for name, score in scores.items():
         print(f"  {titles[name]:<30}{100 * score:5.1f}")
     print()

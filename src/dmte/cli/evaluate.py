@@ -65,7 +65,7 @@ def _show_help(context: typer.Context) -> None:
 @with_network
 def evaluate_links(
     source: NetworkSource,
-    methods: MethodsOption = "dmte-paper,tfidf,adamic-adar",
+    methods: MethodsOption = "dmte,tfidf,adamic-adar",
     train_fraction: Annotated[
         str, typer.Option(help="Shares of the edges to learn from, with commas between them.")
     ] = "0.5",
@@ -102,7 +102,7 @@ def evaluate_links(
 @with_network
 def evaluate_classes(
     source: NetworkSource,
-    methods: MethodsOption = "dmte-paper,tfidf",
+    methods: MethodsOption = "dmte,tfidf",
     label_fraction: Annotated[
         str, typer.Option(help="Shares of the labelled vertices to learn from.")
     ] = ",".join(f"{share:g}" for share in LABEL_FRACTIONS),

@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from dmte.config import VARIANTS, Settings
+from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError
 from dmte.objective import PARTS, ObjectiveWeights
 
@@ -39,14 +39,20 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def settings_from(variant: str, options: Mapping[str, Any]) -> Settings:
-    """Return a version of the paper with the options that were given put in.
+def settings_from(recipe: str | None, variant: str | None, options: Mapping[str, Any]) -> Settings:
+    """Return a recipe, or a version of the paper, with the options that were given put in.
 
     Raises:
-        ConfigError: There is no such version, or an option makes no sense.
+        ConfigError: There is no such recipe or version, or an option makes no sense.
     """
-    if variant not in VARIANTS:
+    if variant is not None and recipe not in (None, "paper"):
+        raise ConfigError(f"--variant is a version of the paper's recipe, not of {recipe!r}")
+    chosen = recipe or ("recommended" if variant is None else "paper")
+    if chosen not in RECIPES:
+        raise ConfigError(f"recipe must be one of {', '.join(RECIPES)}, not {chosen!r}")
+    if variant is not None and variant not in VARIANTS:
         raise ConfigError(f"variant must be one of {', '.join(VARIANTS)}, not {variant!r}")
+    start = RECIPES[chosen] if variant is None else VARIANTS[variant]
     given = {name: value for name, value in options.items() if value is not None}
     for name in ("hop_weights", "structure_hop_weights"):
         if name in given:
@@ -56,7 +62,7 @@ def settings_from(variant: str, options: Mapping[str, Any]) -> Settings:
         if len(alpha) != len(PARTS):
             raise ConfigError(f"objective takes {len(PARTS)} numbers, one each for {PARTS}")
         given["objective"] = ObjectiveWeights(**dict(zip(PARTS, alpha, strict=True)))
-    return replace(VARIANTS[variant], **given)
+    return replace(start, **given)
 
 
 def _numbers(name: str, text: str) -> tuple[float, ...]:
@@ -69,7 +75,7 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
 
 
 def _option(name: str, kind: Any, description: str) -> Any:
-    """Return the annotation of one option; None, its default, means as the variant has it."""
+    """Return the annotation of one option; None, its default, means as the recipe has it."""
     flag = f"--{name.replace('_', '-')}"
     # Of ``int | None`` the int; what is no plain number is written as text with commas.
     plain = next((inner for inner in get_args(kind) if inner in _SCALARS), kind)

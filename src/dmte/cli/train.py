@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from dmte.checkpoint import load_checkpoint, save_checkpoint
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.cli.settings import settings_from, with_settings
-from dmte.config import VARIANTS, Settings
+from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError, Interrupted, TrainingError
 from dmte.network import TextualNetwork
 from dmte.storage import is_stored, refuse_unwritable
@@ -31,12 +31,16 @@ MOST_THREADS = 1024
 def train(
     source: NetworkSource,
     out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
-    variant: Annotated[
-        str,
+    recipe: Annotated[
+        str | None,
         typer.Option(
-            help=f"A version of the paper ({', '.join(VARIANTS)}), which the settings below change."
+            help=f"What the settings start from: {' or '.join(RECIPES)}; by default the first."
         ),
-    ] = "word-average",
+    ] = None,
+    variant: Annotated[
+        str | None,
+        typer.Option(help=f"A version of the paper's recipe: {', '.join(VARIANTS)}."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
     checkpoint_every: Annotated[
         int, typer.Option(help="Epochs between two checkpoints; 0 for none.")
@@ -57,7 +61,7 @@ def train(
     checkpoint = checkpoint_folder(out)
     refuse_unwritable(out)
     refuse_unwritable(checkpoint)
-    chosen = settings_from(variant, settings)
+    chosen = settings_from(recipe, variant, settings)
     network = source.open(quiet=quiet)
     run = _open_run(network, chosen, seed, checkpoint, resume=resume)
     started, first_epoch = time.perf_counter(), run.epoch
@@ -151,7 +155,7 @@ def _print_summary(
             "epochs": run.epoch,
             "resumed_after_epoch": first_epoch or None,
             "train_seconds": round(seconds, 3),
-            "validation_auc": best.auc if best.epoch else None,
+            "validation_auc": None if best.parameters is None else best.auc,
             "settings": run.settings.to_dict(),
         }
         json.dump(summary, sys.stdout, indent=2)
@@ -160,6 +164,8 @@ def _print_summary(
     print(f"{run.network!r}")
     resumed = f", resumed after epoch {first_epoch}" if first_epoch else ""
     print(f"{run.epoch - first_epoch} epochs in {seconds:.1f} s, seed {run.seed}{resumed}")
-    if best.epoch:
+    if best.parameters is not None:
         print(f"AUC {100 * best.auc:.1f} on held-back edges, best after epoch {best.epoch}")
+    if run.epoch == 0:
+        print("too few links to learn from: texts were diffused over them, and nothing learned")
     print(f"model in {out}")

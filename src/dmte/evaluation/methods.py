@@ -5,13 +5,14 @@ from difflib import get_close_matches
 from types import MappingProxyType
 
 from dmte.baselines import BASELINES
-from dmte.config import VARIANTS
+from dmte.config import RECIPES, VARIANTS
 from dmte.embedding import Method, why_not
 from dmte.errors import ConfigError
 from dmte.method import Dmte
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
+        "dmte": Dmte.of(RECIPES["recommended"]),
         "dmte-paper": Dmte.of(VARIANTS["word-average"]),
         "dmte-paper-no-diffusion": Dmte.of(VARIANTS["no-diffusion"]),
         "dmte-paper-text-only": Dmte.of(VARIANTS["text-only"]),

@@ -6,17 +6,19 @@ from typing import Any
 
 from dmte.text.bilstm import BiLSTM
 from dmte.text.encoder import TextEncoder
+from dmte.text.spectral import SpectralWords
 from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize
 from dmte.text.word_average import WordAverage
 
 ENCODERS: Mapping[str, type[TextEncoder[Any]]] = MappingProxyType(
-    {"word-average": WordAverage, "bilstm": BiLSTM}
+    {"word-average": WordAverage, "bilstm": BiLSTM, "spectral": SpectralWords}
 )
 """Every text encoder, by the name the command line uses."""
 
 __all__ = [
     "ENCODERS",
     "BiLSTM",
+    "SpectralWords",
     "TextEncoder",
     "TokenizedTexts",
     "Vocabulary",

@@ -1,0 +1,55 @@
+"""Texts in the space of their strongest directions, fixed before training starts.
+
+    X = B V, every row divided by its length
+
+with B the damped TF-IDF vectors and V the directions of the texts it was started from (see
+``tfidf``). Nothing of it is learned, so texts that come later get a row in the same space.
+"""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from dmte.text.encoder import TextEncoder
+from dmte.text.tfidf import rarity, strongest_directions, weigh_words
+from dmte.text.vocabulary import TokenizedTexts
+
+
+class SpectralWords(TextEncoder[Tensor]):
+    """X = B V with rows of length 1; zero until it is started."""
+
+    directions: Float[Tensor, "words dim"]
+    rarities: Float[Tensor, " words"]
+
+    def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
+        super().__init__(vocabulary_size, dim, generator)
+        self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
+        self.register_buffer("rarities", torch.zeros(vocabulary_size))
+
+    def start(self, texts: TokenizedTexts, seed: int) -> None:
+        """Find the strongest directions of ``texts``."""
+        rarities = rarity(texts)
+        words = weigh_words(texts, rarities, damped=True)
+        directions = strongest_directions(words, self.dim, seed)
+        self.directions.copy_(torch.from_numpy(directions))
+        self.rarities.copy_(torch.from_numpy(rarities))
+
+    def narrowed(self, dim: int) -> "SpectralWords":
+        """Return the same with the ``dim`` strongest of its directions."""
+        narrow = SpectralWords(len(self.rarities), dim, torch.Generator())
+        narrow.directions.copy_(self.directions[:, :dim])
+        narrow.rarities.copy_(self.rarities)
+        return narrow
+
+    def prepare(self, texts: TokenizedTexts) -> Float[Tensor, "texts dim"]:
+        """Return X, which no step changes."""
+        rarities = self.rarities.numpy().astype(np.float64)
+        words = weigh_words(texts, rarities, damped=True)
+        features = torch.from_numpy(words @ self.directions.numpy())
+        return normalize(features.to(self.directions.dtype))
+
+    def forward(self, prepared: Float[Tensor, "texts dim"]) -> Float[Tensor, "texts dim"]:
+        """Return X."""
+        return prepared

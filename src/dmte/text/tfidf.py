@@ -1,0 +1,66 @@
+"""Words weighed by how rare they are, and the strongest directions among texts (LSA).
+
+    b_iw = g(n_iw) (1 + ln((1 + N) / (1 + N_w)))        B ≈ U Σ Vᵀ
+
+with n_iw how often word w stands in text i, N_w the number of texts it stands in (the smoothed form
+of Salton and Buckley 1988 that scikit-learn uses) and g(n) = n, or ln(1 + n) if repetition is
+damped (Dumais 1991). Rows of B have length 1; an empty text's is zero. The directions V come from
+random projection (Halko et al. 2011): on Cora and DBLP as fast as SciPy's exact solver, with an AUC
+within 0.3 of it (diffused, 0.1), and, unlike it, for matrices of any rank and shape.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+from jaxtyping import Float
+
+from dmte.errors import ConfigError
+from dmte.randomness import generator_for
+from dmte.text.vocabulary import TokenizedTexts
+
+NUM_POWER_ITERATIONS = 7  # scikit-learn's for few dimensions; singular values of texts fall slowly.
+
+
+def rarity(texts: TokenizedTexts) -> Float[np.ndarray, " words"]:
+    """Return 1 + ln((1 + N) / (1 + N_w)) of every word."""
+    bag = texts.bag_of_words()
+    document_counts = np.bincount(bag.indices, minlength=texts.vocabulary_size)
+    weights: np.ndarray = 1 + np.log((1 + len(texts)) / (1 + document_counts))
+    return weights
+
+
+def weigh_words(
+    texts: TokenizedTexts, rarities: Float[np.ndarray, " words"], *, damped: bool
+) -> sp.csr_array:
+    """Return B, one row per text and one column per word."""
+    weighted = texts.bag_of_words()
+    if damped:
+        lengths = np.repeat(texts.lengths().numpy(), np.diff(weighted.indptr))
+        weighted.data = np.log1p(np.rint(weighted.data * lengths))
+    weighted.data *= rarities[weighted.indices]
+    # The shares differ from counts by a factor per text, which does not survive the scaling.
+    lengths = np.sqrt(weighted.multiply(weighted).sum(axis=1))
+    scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return sp.csr_array(sp.diags_array(scale) @ weighted)
+
+
+def strongest_directions(
+    words: sp.csr_array, dim: int, seed: int
+) -> Float[np.ndarray, "words dim"]:
+    """Return V, strongest direction first; columns beyond the size of B are zero.
+
+    Raises:
+        ConfigError: ``dim`` is below 1.
+    """
+    # Imported here because it takes a second, and few commands need it.
+    from sklearn.utils.extmath import randomized_svd  # type: ignore[import-untyped]
+
+    if dim < 1:
+        raise ConfigError(f"dim must be at least 1, not {dim}")
+    found = min(dim, *words.shape)
+    directions = np.zeros((words.shape[1], dim))
+    if found and words.nnz:
+        # A seed of scikit-learn's own kind, which is any number below 2^32.
+        state = generator_for(seed, "latent features").initial_seed()
+        *_, rows = randomized_svd(words, found, n_iter=NUM_POWER_ITERATIONS, random_state=state)
+        directions[:, :found] = rows.T
+    return directions

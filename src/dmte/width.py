@@ -1,0 +1,56 @@
+"""How wide spectral texts should be: as many directions as rank held-back edges best.
+
+Few directions suit small networks and short texts, many suit texts that name what they link to; no
+rule of thumb was right for all networks tried. So every width is tried before training: the texts,
+diffused with the weights λ and nothing learned, are asked about edges that were held back.
+"""
+
+import torch
+
+from dmte.config import Settings
+from dmte.errors import TrainingError
+from dmte.network import TextualNetwork
+from dmte.ranking import auc
+from dmte.supervision import HeldBack
+from dmte.text import SpectralWords, TokenizedTexts
+from dmte.trained import build_model, embed_network
+
+WIDTHS = (64, 128, 256, 512)
+"""Widths to choose from."""
+UNTRIED_WIDTH = 128
+"""The width where there are too few edges to hold some back."""
+
+
+def spectral_start(
+    settings: Settings,
+    train: TextualNetwork,
+    held_back: HeldBack | None,
+    tokens: TokenizedTexts,
+    seed: int,
+) -> SpectralWords:
+    """Return the encoder with its directions found, as wide as the settings or the edges say.
+
+    Raises:
+        TrainingError: There are no words.
+    """
+    widths = WIDTHS if settings.dim is None else (settings.half,)
+    widest = SpectralWords(tokens.vocabulary_size, max(widths), torch.Generator())
+    widest.start(tokens, seed)
+    if not bool(widest.directions.any()):
+        raise TrainingError(
+            "no text has a word, and spectral texts are all this recipe learns from; the paper's "
+            "recipe learns from the links alone as well"
+        )
+    if len(widths) == 1:
+        return widest
+    if held_back is None:
+        return widest.narrowed(UNTRIED_WIDTH)
+    none_linked = torch.empty(0, dtype=torch.int64)
+    found = {}
+    for width in widths:
+        model = build_model(settings.with_dim(width), tokens.vocabulary_size, 0, seed)
+        model.encoder = widest.narrowed(width)
+        embedding = embed_network(model, train, tokens, none_linked)
+        found[width] = auc(embedding.score(held_back.edges), embedding.score(held_back.non_edges))
+    # Of equally good widths the smallest, which is the first.
+    return widest.narrowed(max(found, key=lambda width: found[width]))

@@ -1,0 +1,127 @@
+"""The recommended recipe: its parts against slow formulas, and when it learns and when not."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from dmte.config import Settings
+from dmte.diffusion import HopFilters, transition_matrix
+from dmte.errors import TrainingError
+from dmte.evaluation import METHODS, strict_task
+from dmte.method import Dmte
+from dmte.model import SquareMap
+from dmte.network import TextualNetwork
+from dmte.network.synthetic import PlantedTopics
+from dmte.objective import Scores, ranking_losses
+from dmte.trained import TrainedModel
+from dmte.training import TrainingRun
+from dmte.width import WIDTHS
+
+
+@pytest.fixture
+def topics() -> TextualNetwork:
+    return PlantedTopics(num_vertices=160).draw(torch.Generator().manual_seed(4))
+
+
+def test_hop_filters_are_a_sum_over_dense_powers(planted: TextualNetwork) -> None:
+    filters = HopFilters(5, (1.0, 0.7, 0.5))
+    with torch.no_grad():
+        filters.filters.add_(torch.randn(3, 5, generator=torch.Generator().manual_seed(0)))
+    features = torch.randn(80, 5, generator=torch.Generator().manual_seed(1))
+    transition = transition_matrix(planted.adjacency())
+    dense = transition @ torch.eye(80)
+    slow = sum(
+        filters.filters[hop] * (torch.linalg.matrix_power(dense, hop) @ features)
+        for hop in range(3)
+    )
+    torch.testing.assert_close(filters(transition, features), slow, atol=1e-5, rtol=0)
+
+
+def test_filters_and_map_start_as_plain_diffusion(planted: TextualNetwork) -> None:
+    features = torch.randn(80, 5, generator=torch.Generator().manual_seed(1))
+    transition = transition_matrix(planted.adjacency())
+    mixed = SquareMap(5)(HopFilters(5, (1.0, 0.5))(transition, features))
+    torch.testing.assert_close(mixed, features + 0.5 * (transition @ features))
+
+
+def test_the_ranking_loss_is_its_formula() -> None:
+    generator = torch.Generator().manual_seed(0)
+    scores = Scores(
+        torch.randn(1, 4, generator=generator), torch.randn(1, 4, 3, generator=generator)
+    )
+    weights = torch.tensor([1.0, 2.0, 0.5, 1.0])
+    slow = 0.0
+    for edge in range(4):
+        gains = [
+            torch.log(torch.sigmoid(10 * (scores.positive[0, edge] - scores.negative[0, edge, k])))
+            for k in range(3)
+        ]
+        slow -= float(weights[edge] * sum(gains) / 3)
+    found = ranking_losses(scores, weights, sharpness=10.0)
+    assert float(found[0]) == pytest.approx(slow / 4.5, rel=1e-5)
+
+
+def test_it_starts_from_diffused_texts_and_keeps_the_start_if_learning_does_not_help(
+    topics: TextualNetwork,
+) -> None:
+    settings = Settings(learning_rate=1e-12, mixing_learning_rate=1e-12, dim=64)
+    run = TrainingRun(topics, settings, seed=0)
+    for _ in run.epochs():
+        pass
+    features = run.model.encoder.prepare(run.vocabulary.encode(topics.texts))
+    transition = transition_matrix(topics.adjacency())
+    mixed, power = features.clone(), features
+    for weight in settings.hop_weights[1:]:
+        power = transition @ power
+        mixed += weight * power
+    vectors = run.result().embedding.vectors
+    torch.testing.assert_close(vectors, normalize(mixed), atol=1e-4, rtol=0)
+
+
+def test_learning_helps_where_links_follow_topics(topics: TextualNetwork) -> None:
+    task = strict_task(topics, 0.8, seed=0)
+    run = TrainingRun(task.train, Settings(), seed=0)
+    for _ in run.epochs():
+        pass
+    assert run.best.epoch > 0
+    assert run.settings.dim in WIDTHS
+    assert task.auc(run.result().embedding) > task.auc(METHODS["lsa-diffused"].fit(task.train, 0))
+
+
+def test_with_too_few_links_texts_are_diffused_and_nothing_is_learned() -> None:
+    network = TextualNetwork(
+        ids=("a", "b", "c"),
+        texts=("red fox", "red hen", "blue sky"),
+        edges=torch.tensor([[0, 1]]),
+    )
+    run = TrainingRun(network, Settings(), seed=0)
+    assert run.is_done
+    assert list(run.epochs()) == []
+    vectors = run.result().embedding.vectors
+    torch.testing.assert_close(vectors.norm(dim=1), torch.ones(3))
+    assert float(vectors[0] @ vectors[1]) > 0.5 > float(vectors[0] @ vectors[2])
+
+
+def test_texts_alone_are_embedded() -> None:
+    network = TextualNetwork(
+        ids=("a", "b"), texts=("red fox", "red hen"), edges=torch.empty(0, 2).long()
+    )
+    assert torch.isfinite(Dmte().fit(network, 0).vectors).all()
+
+
+def test_links_alone_are_refused_with_the_recipe_that_takes_them(topics: TextualNetwork) -> None:
+    wordless = replace(topics, texts=("",) * topics.num_vertices)
+    with pytest.raises(TrainingError, match=r"no text has a word.*the paper's recipe"):
+        Dmte().fit(wordless, 0)
+
+
+def test_a_stored_model_embeds_a_text_as_before(topics: TextualNetwork, tmp_path: Path) -> None:
+    trained = Dmte(epochs=2).train(topics, seed=0)
+    trained.save(tmp_path / "model")
+    loaded = TrainedModel.load(tmp_path / "model")
+    text = topics.texts[0]
+    assert torch.equal(loaded.embed_text(text), trained.embed_text(text))
+    assert loaded.settings.dim in WIDTHS

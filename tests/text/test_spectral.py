@@ -1,0 +1,79 @@
+"""Spectral texts: B V by the dense formula, fixed, and the same for texts that come later."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from dmte.text import SpectralWords, Vocabulary
+
+TEXTS = ["red fox", "red red hen", "", "blue hen runs", "fox runs blue", "a hen"]
+
+
+def started(dim: int, seed: int = 0) -> tuple[SpectralWords, Vocabulary]:
+    vocabulary = Vocabulary.of(TEXTS)
+    encoder = SpectralWords(len(vocabulary), dim, torch.Generator())
+    encoder.start(vocabulary.encode(TEXTS), seed)
+    return encoder, vocabulary
+
+
+def dense_words() -> np.ndarray:
+    """Return the damped TF-IDF rows of length one, written out."""
+    words = sorted({word for text in TEXTS for word in text.split()})
+    rows = np.zeros((len(TEXTS), len(words)))
+    for i, text in enumerate(TEXTS):
+        for j, word in enumerate(words):
+            with_word = sum(word in other.split() for other in TEXTS)
+            rarity = 1 + np.log((1 + len(TEXTS)) / (1 + with_word))
+            rows[i, j] = np.log1p(text.split().count(word)) * rarity
+        length = np.linalg.norm(rows[i])
+        rows[i] /= length or 1
+    return rows
+
+
+@pytest.mark.parametrize("dim", [2, 5])
+def test_cosines_are_those_of_the_exact_decomposition(dim: int) -> None:
+    encoder, vocabulary = started(dim)
+    found = encoder(encoder.prepare(vocabulary.encode(TEXTS)))
+    words = dense_words()
+    *_, rows = np.linalg.svd(words, full_matrices=False)
+    slow = normalize(torch.from_numpy(words @ rows[:dim].T)).float()
+    torch.testing.assert_close(found @ found.T, slow @ slow.T, atol=1e-4, rtol=0)
+
+
+def test_columns_beyond_the_rank_are_zero() -> None:
+    encoder, vocabulary = started(dim=20)
+    found = encoder.prepare(vocabulary.encode(TEXTS))
+    assert found.shape == (6, 20)
+    assert not found[:, 8:].any()
+
+
+def test_the_first_directions_are_those_of_a_wider_start() -> None:
+    wide, vocabulary = started(dim=5)
+    narrow = wide.narrowed(2)
+    assert narrow.dim == 2
+    texts = vocabulary.encode(["red hen"])
+    whole = weighted_row(wide, vocabulary, "red hen")
+    torch.testing.assert_close(narrow.prepare(texts)[0], normalize(whole[:2], dim=0))
+
+
+def weighted_row(encoder: SpectralWords, vocabulary: Vocabulary, text: str) -> torch.Tensor:
+    weights = torch.zeros(len(vocabulary))
+    for word in text.split():
+        number = vocabulary.words.index(word)
+        weights[number] = np.log(2.0) * encoder.rarities[number]
+    return normalize(weights, dim=0) @ encoder.directions
+
+
+def test_a_text_that_comes_later_is_weighed_as_at_the_start() -> None:
+    encoder, vocabulary = started(dim=4)
+    later = encoder.prepare(vocabulary.encode(["fox hen unheard"]))[0]
+    torch.testing.assert_close(
+        later, normalize(weighted_row(encoder, vocabulary, "fox hen"), dim=0)
+    )
+
+
+def test_nothing_of_it_is_learned_and_all_of_it_is_stored() -> None:
+    encoder, _ = started(dim=3)
+    assert list(encoder.parameters()) == []
+    assert set(encoder.state_dict()) == {"directions", "rarities"}
