@@ -18,6 +18,8 @@ from dmte.baselines.sentence import VARIABLE
 from dmte.embedding import Embedding, Method, PairScorer, why_not
 from dmte.errors import DmteError
 from dmte.evaluation import METHODS, strict_task
+from dmte.evaluation.cells import HasVectors
+from dmte.evaluation.methods import LINKS_ONLY
 from dmte.method import Dmte
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
@@ -131,6 +133,10 @@ def test_an_embedding_has_the_networks_ids_in_their_order(name: str) -> None:
         assert list(found.ids) == list(network().ids)
         assert torch.isfinite(found.vectors).all()
         assert found.vectors.dtype == torch.float32
+
+
+def test_links_only_names_those_that_have_no_vectors(name: str) -> None:
+    assert isinstance(fitted(name), HasVectors) != (name in LINKS_ONLY)
 
 
 def test_the_same_seed_gives_the_same_bits(name: str) -> None:

@@ -48,13 +48,6 @@ def test_a_method_without_vectors_cannot_classify(planted: TextualNetwork) -> No
         ClassCell(network="planted", method="adamic-adar", seed=0).run(planted)
 
 
-def test_links_only_names_those_that_have_no_vectors(planted: TextualNetwork) -> None:
-    for name in choose_methods(["all"]):
-        if not name.startswith("dmte"):
-            has_vectors = hasattr(METHODS[name].fit(planted, 0), "vectors")
-            assert has_vectors != (name in LINKS_ONLY)
-
-
 @pytest.mark.parametrize(
     "other",
     [
