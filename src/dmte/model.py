@@ -8,7 +8,8 @@
 The four versions of the paper are settings of this one class: another encoder, no convolution
 (V_t = X), or no structure half. With word averages every column of V_t, V_s and U_s depends only
 on the same column of the parameters, but for one number per vertex, the length of its row of E_s;
-otherwise columns meet only in scores.py.
+otherwise columns meet only in scores.py. The recommended recipe, which is not the paper's, has
+spectral texts, filters without tanh, and a square matrix after them that mixes the columns.
 """
 
 from collections.abc import Sequence

@@ -29,7 +29,7 @@ from dmte.text import Vocabulary
 from dmte.trained import TrainedModel, build_model, embed_network
 from dmte.width import spectral_start
 
-FEWEST_HELD_BACK = 8
+FEWEST_HELD_BACK = 8  # Edges by which to tell whether learning from diffused texts helps.
 HIDDEN_SHARE = 0.2  # Of the edges, hidden from P per step; the share that worked in trials.
 
 
