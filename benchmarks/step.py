@@ -63,8 +63,8 @@ def measure(network: TextualNetwork, rounds: int) -> dict[str, Any]:
     edges = SupervisedEdges.of(network)
     tokens = Vocabulary.of(network.texts).encode(network.texts)
     linked = (
-        SparseMatrix.from_scipy(tokens.select(edges.linked).bag_of_words(), torch.float32),
-        edges.transition(),
+        SparseMatrix.from_scipy(tokens.select(edges.members).bag_of_words(), torch.float32),
+        transition_matrix(edges.adjacency()),
     )
     whole = (
         SparseMatrix.from_scipy(tokens.bag_of_words(), torch.float32),
@@ -84,7 +84,7 @@ def measure(network: TextualNetwork, rounds: int) -> dict[str, Any]:
     of_step, of_linked, of_whole = alternate(rounds, *actions)
     return {
         "vertices": network.num_vertices,
-        "linked_vertices": run.num_linked,
+        "linked_vertices": run.num_members,
         "words": len(run.vocabulary),
         "entries_of_B": whole[0].num_entries,
         "entries_of_P": whole[1].num_entries,

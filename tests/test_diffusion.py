@@ -11,7 +11,12 @@ from torch.autograd import gradcheck
 from torch.func import functional_call
 from torch.linalg import matrix_power
 
-from dmte.diffusion import DiffusionConvolution, diffuse, transition_matrix
+from dmte.diffusion import (
+    DiffusionConvolution,
+    diffuse,
+    symmetric_matrix,
+    transition_matrix,
+)
 from dmte.network import TextualNetwork
 from dmte.sparse import SparseMatrix
 
@@ -130,6 +135,23 @@ def test_the_transition_matrix_stores_nothing_but_steps(adjacency: sp.csr_array)
 def test_the_transition_matrix_is_single_precision_unless_asked(adjacency: sp.csr_array) -> None:
     product = transition_matrix(adjacency) @ torch.ones(NUM_VERTICES, 1)
     assert product.dtype == torch.float32
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_symmetric_matrix_is_its_formula(*, directed: bool) -> None:
+    weights = np.array([[0, 2, 0, 1.0], [2, 0, 3, 0], [0, 3, 0, 0], [1, 0, 0, 0]])
+    dense = np.triu(weights) if directed else weights
+    found = symmetric_matrix(sp.csr_array(dense), torch.float64) @ torch.eye(4).double()
+    kept = dense + np.eye(4) * 2.0  # The mean of 1, 2 and 3.
+    slow = kept / np.sqrt(np.outer(kept.sum(axis=1), kept.sum(axis=0)))
+    np.testing.assert_allclose(found.numpy(), slow)
+
+
+def test_the_unit_of_the_weights_does_not_change_the_symmetric_matrix(
+    adjacency: sp.csr_array,
+) -> None:
+    one, other = (to_dense(symmetric_matrix(s, torch.float64)) for s in (adjacency, adjacency * 7))
+    torch.testing.assert_close(one, other)
 
 
 def test_making_the_transition_matrix_leaves_the_adjacency_alone(adjacency: sp.csr_array) -> None:

@@ -94,6 +94,7 @@ LAYERS = [
     "evaluation.report",
     "evaluation.experiments",
     "evaluation.reproduction",
+    "evaluation.verdict",
     "evaluation.document",
     "evaluation.catalog",
     "evaluation",

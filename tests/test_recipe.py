@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import normalize
 
 from dmte.config import Settings
-from dmte.diffusion import HopFilters, transition_matrix
+from dmte.diffusion import HopFilters, symmetric_matrix, transition_matrix
 from dmte.errors import TrainingError
 from dmte.evaluation import METHODS, strict_task
 from dmte.method import Dmte
@@ -72,13 +72,22 @@ def test_it_starts_from_diffused_texts_and_keeps_the_start_if_learning_does_not_
     for _ in run.epochs():
         pass
     features = run.model.encoder.prepare(run.vocabulary.encode(topics.texts))
-    transition = transition_matrix(topics.adjacency())
+    transition = symmetric_matrix(topics.adjacency())
     mixed, power = features.clone(), features
     for weight in settings.hop_weights[1:]:
         power = transition @ power
         mixed += weight * power
     vectors = run.result().embedding.vectors
     torch.testing.assert_close(vectors, normalize(mixed), atol=1e-4, rtol=0)
+
+
+def test_all_vertices_are_drawn_alike_as_negatives(topics: TextualNetwork) -> None:
+    few = topics.with_edges(topics.edges[:100], topics.edge_weights[:100])
+    run = TrainingRun(few, Settings(dim=64), seed=0)
+    noise, is_linked = run._noise(), run._edges.are_linked()
+    assert int((~is_linked).sum()) > 0
+    assert torch.all(noise[is_linked] == 1)
+    assert float(noise.sum()) == pytest.approx(few.num_vertices)
 
 
 def test_learning_helps_where_links_follow_topics(topics: TextualNetwork) -> None:

@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from torch import Tensor
 
 from dmte.errors import TrainingError
-from dmte.sampling import NegativeSampler
+from dmte.sampling import NOISE_POWER, NegativeSampler
 
 DEGREES = [3.0, 1.0, 0.0, 10.0, 2.5, 40.0, 1.0, 7.0]
 HIGHEST = len(DEGREES) - 1
@@ -18,7 +18,7 @@ NUM_DRAWS = 60_000
 
 
 def sampler_of(degrees: list[float]) -> NegativeSampler:
-    return NegativeSampler(torch.tensor(degrees, dtype=torch.float64))
+    return NegativeSampler(torch.tensor(degrees, dtype=torch.float64) ** NOISE_POWER)
 
 
 def draw(
@@ -156,7 +156,7 @@ def test_the_global_generator_is_left_alone() -> None:
 def test_degrees_may_be_single_precision_and_stay_as_they_are() -> None:
     degrees = torch.tensor(DEGREES)
     before = degrees.clone()
-    sampler = NegativeSampler(degrees)
+    sampler = NegativeSampler(degrees**NOISE_POWER)
     assert torch.equal(degrees, before)
     expected: Tensor = torch.tensor(DEGREES, dtype=torch.float64) ** 0.75
     torch.testing.assert_close(sampler.noise, expected)
@@ -167,7 +167,7 @@ def test_negatives_among_many_vertices_are_never_an_end() -> None:
     generator = torch.Generator().manual_seed(0)
     degrees = torch.rand(100_000, generator=generator, dtype=torch.float64) ** 8 * 1e6
     source, target = torch.randint(100_000, (2, 50_000), generator=generator)
-    drawn = NegativeSampler(degrees).draw(source, target, 3, generator)
+    drawn = NegativeSampler(degrees**NOISE_POWER).draw(source, target, 3, generator)
     assert bool(((drawn != source.unsqueeze(1)) & (drawn != target.unsqueeze(1))).all())
     assert bool((drawn >= 0).all())
     assert bool((drawn < 100_000).all())

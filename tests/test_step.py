@@ -75,7 +75,7 @@ def test_a_step_has_the_losses_and_gradients_of_the_paper(*, directed: bool, hid
     run = TrainingRun(network, settings, seed=0)
     edges, batch = SupervisedEdges.of(network), torch.arange(run.batch_size)
     scored = {frozenset(pair) for pair in edges.edges[batch].tolist()} if hides else set()
-    adjacency = torch.zeros(run.num_linked, run.num_linked, dtype=torch.float64)
+    adjacency = torch.zeros(run.num_members, run.num_members, dtype=torch.float64)
     for (i, j), weight in zip(edges.edges.tolist(), edges.weights.tolist(), strict=True):
         if frozenset((i, j)) not in scored:
             adjacency[i, j] += weight
@@ -90,7 +90,7 @@ def test_a_step_has_the_losses_and_gradients_of_the_paper(*, directed: bool, hid
         name: value.detach().double().requires_grad_()
         for name, value in run.model.named_parameters()
     }
-    texts = [network.texts[vertex] for vertex in edges.linked.tolist()]
+    texts = [network.texts[vertex] for vertex in edges.members.tolist()]
     words = torch.from_numpy(run.vocabulary.encode(texts).bag_of_words().toarray())
     text, structure, diffused = dense_halves(parameters, words, dense_transition(adjacency))
     weights = chosen.weights.double()
@@ -122,7 +122,7 @@ def test_a_step_has_the_losses_and_gradients_of_the_paper(*, directed: bool, hid
 def test_noise_is_the_out_degree_to_three_quarters() -> None:
     network = weighted(directed=True)
     run = TrainingRun(network, SETTINGS, seed=0)
-    degrees = torch.from_numpy(network.adjacency().sum(axis=1))[SupervisedEdges.of(network).linked]
+    degrees = torch.from_numpy(network.adjacency().sum(axis=1))[SupervisedEdges.of(network).members]
     torch.testing.assert_close(run._sampler.noise, degrees**0.75)
 
 

@@ -2,8 +2,9 @@
 
 import torch
 
+from dmte.diffusion import transition_matrix
 from dmte.network import TextualNetwork
-from dmte.supervision import SupervisedEdges, hold_back
+from dmte.supervision import SupervisedEdges, hold_back, sample_unlinked
 
 
 def network_of(edges: list[list[int]], *, directed: bool = False) -> TextualNetwork:
@@ -18,8 +19,26 @@ def network_of(edges: list[list[int]], *, directed: bool = False) -> TextualNetw
 
 def test_only_linked_vertices_take_part() -> None:
     edges = SupervisedEdges.of(network_of([[1, 4], [4, 6]]))
-    assert edges.linked.tolist() == [1, 4, 6]
+    assert edges.members.tolist() == [1, 4, 6]
     assert edges.edges.tolist() == [[0, 1], [1, 2]]
+
+
+def test_others_take_part_without_an_edge() -> None:
+    edges = SupervisedEdges.of(network_of([[1, 4], [4, 6]]), torch.tensor([5, 0]))
+    assert edges.members.tolist() == [0, 1, 4, 5, 6]
+    assert edges.edges.tolist() == [[1, 2], [2, 4]]
+    assert edges.are_linked().tolist() == [False, True, True, False, True]
+    assert edges.out_degrees().tolist() == [0, 1, 3, 0, 2]
+
+
+def test_no_more_vertices_without_an_edge_are_drawn_than_have_one() -> None:
+    for pairs, drawn_from, count in (
+        ([[1, 4]], {0, 2, 3, 5, 6}, 2),
+        ([[0, 1], [2, 3]], {4, 5, 6}, 3),
+    ):
+        drawn = sample_unlinked(network_of(pairs), seed=0).tolist()
+        assert len(set(drawn)) == count
+        assert set(drawn) <= drawn_from
 
 
 def test_undirected_edges_count_both_ways_and_self_loops_once() -> None:
@@ -39,12 +58,12 @@ def test_out_degrees_are_the_row_sums_of_s() -> None:
         network = network_of([[0, 1], [1, 0], [1, 2], [3, 3]], directed=directed)
         edges = SupervisedEdges.of(network)
         sums = torch.from_numpy(network.adjacency().sum(axis=1))
-        torch.testing.assert_close(edges.out_degrees(), sums[edges.linked])
+        torch.testing.assert_close(edges.out_degrees(), sums[edges.members])
 
 
 def test_hidden_edges_leave_p_in_both_directions() -> None:
     edges = SupervisedEdges.of(network_of([[0, 1], [1, 2]]))
-    dense = edges.transition(without=torch.tensor([0])) @ torch.eye(3)
+    dense = transition_matrix(edges.adjacency(without=torch.tensor([0]))) @ torch.eye(3)
     assert dense.tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
 
 

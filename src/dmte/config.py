@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
+from dmte.diffusion import TRANSITIONS
 from dmte.errors import ConfigError
 from dmte.objective import PARTS, ObjectiveWeights
 from dmte.text import ENCODERS
@@ -42,6 +43,9 @@ class Settings:
     """The importance λ for the structure's diffusion map, if it is not the text's."""
     text_diffusion: bool = True
     """Whether V_t is the diffusion convolution of X; without it V_t = X (version i)."""
+    transition: str = "symmetric"
+    """What is diffused over: walk, the steps of a random walk (Definition 2), or symmetric, which
+    keeps a share at every hop and hears less from hubs (see ``diffusion``)."""
     activation: str = "none"
     """What a hop goes through before hops are added up: tanh, or none, where the filters W start at
     λ, so that training starts from diffused texts."""
@@ -69,7 +73,8 @@ class Settings:
     """Negatives per edge, K; 1 in the paper (section 5)."""
     noise_power: float = 0.0
     """Negatives are drawn in proportion to the out-degree to this power; 0.75 in the paper (section
-    4.4), 0 draws all linked vertices alike."""
+    4.4). 0 draws all vertices alike; those without an edge too, unless there is a structure half,
+    in which they have no row."""
     epochs: int = 40
     """Passes over the edges at most. The paper gives none; the authors' released code makes 200."""
     batch_size: int = 8192
@@ -98,6 +103,7 @@ class Settings:
             known = ", ".join(ENCODERS)
             raise ConfigError(f"encoder must be one of {known}, not {self.encoder!r}")
         _check_choice("activation", self.activation, ("tanh", "none"))
+        _check_choice("transition", self.transition, tuple(TRANSITIONS))
         _check_choice("loss", self.loss, ("pointwise", "ranking"))
         if self.encoder == "spectral" and not (self.text_diffusion or self.mixing):
             raise ConfigError("nothing is learned of spectral texts without diffusion or mixing")
@@ -207,6 +213,7 @@ PAPER = Settings(
     encoder="word-average",
     dim=200,
     hop_weights=(1.0, 0.3, 0.1, 0.03),
+    transition="walk",
     activation="tanh",
     mixing=False,
     unit_rows=False,

@@ -9,9 +9,16 @@ diffusion convolution of X with one filter per hop and feature:
 P^h is never formed: it turns dense, while P @ X costs one pass over the edges. Both operations act
 on every column by itself. The paper leaves the row of a vertex without outgoing edges undefined:
 here such a vertex keeps its walker, P[i, i] = 1.
+
+The recommended recipe takes for P what graph convolutions do (Kipf and Welling 2017):
+
+    P = D_out^{-1/2} (S + w I) D_in^{-1/2}, w the mean weight of an edge, D the sums of S + w I
+
+A vertex keeps a share of what it has at every hop, and a hub tells each of its many neighbors less.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -38,6 +45,28 @@ def transition_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float3
     shares = np.repeat(1.0 / (degrees + stuck), np.diff(kept.indptr))
     transition = sp.csr_array((kept.data * shares, kept.indices, kept.indptr), shape=kept.shape)
     return SparseMatrix.from_scipy(transition, dtype)
+
+
+def symmetric_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32) -> SparseMatrix:
+    """Return (S + w I)_ij / √(d_i d_j), with w the mean weight of an edge and d the sums.
+
+    >>> adjacency = sp.csr_array([[0.0, 4.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> (symmetric_matrix(adjacency) @ torch.eye(3)).tolist()
+    [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
+    """
+    # Weights in other units must not change what is kept; without edges any weight will do.
+    loop = adjacency.data.mean() if adjacency.nnz else 1.0
+    kept = sp.csr_array(adjacency + sp.diags_array(np.full(adjacency.shape[0], loop)))
+    outward, inward = kept.sum(axis=1) ** -0.5, kept.sum(axis=0) ** -0.5
+    shares = np.repeat(outward, np.diff(kept.indptr)) * inward[kept.indices]
+    scaled = sp.csr_array((kept.data * shares, kept.indices, kept.indptr), shape=kept.shape)
+    return SparseMatrix.from_scipy(scaled, dtype)
+
+
+TRANSITIONS: Mapping[str, Callable[[sp.csr_array], SparseMatrix]] = MappingProxyType(
+    {"walk": transition_matrix, "symmetric": symmetric_matrix}
+)
+"""What P is made of S by, by the name of the setting."""
 
 
 def diffuse(

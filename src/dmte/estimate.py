@@ -45,6 +45,6 @@ def _memory_bytes(run: TrainingRun, batch: int) -> int:
     tables = (powers_and_activations + halves_and_gradients) * settings.half
     directions, rows_per_pair = 2, 4 * (1 + settings.num_negatives)
     scored = directions * rows_per_pair * batch * settings.half
-    during_step = tables * run.num_linked + scored
+    during_step = tables * run.num_members + scored
     at_the_end = tables * run.network.num_vertices
     return FLOAT_BYTES * (with_gradient_and_moments + max(during_step, at_the_end))

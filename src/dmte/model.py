@@ -15,12 +15,13 @@ spectral texts, filters without tanh, and a square matrix after them that mixes 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import scipy.sparse as sp
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from dmte.diffusion import DiffusionConvolution, HopFilters, diffuse
+from dmte.diffusion import TRANSITIONS, DiffusionConvolution, HopFilters, diffuse
 from dmte.randomness import truncated_gaussian
 from dmte.sparse import SparseMatrix
 from dmte.text import TextEncoder
@@ -48,6 +49,7 @@ class DiffusionMaps(nn.Module):
         mixing: "SquareMap | None" = None,
         *,
         unit_rows: bool = False,
+        transition: str = "walk",
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -55,6 +57,11 @@ class DiffusionMaps(nn.Module):
         self.structure = structure
         self.mixing = mixing
         self.unit_rows = unit_rows
+        self._transition_of = TRANSITIONS[transition]
+
+    def transition_of(self, adjacency: sp.csr_array) -> SparseMatrix:
+        """Return P of the edges S, as this model diffuses over it."""
+        return self._transition_of(adjacency)
 
     def forward(self, texts: Any, transition: SparseMatrix) -> Halves:
         """Return the halves; ``texts`` is what the encoder's ``prepare`` returned."""

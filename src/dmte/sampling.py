@@ -12,17 +12,18 @@ from torch import Tensor
 
 from dmte.errors import TrainingError
 
-NOISE_POWER = 0.75  # Section 4.4; Mikolov et al. 2013.
+NOISE_POWER = 0.75
+"""The power of a vertex's out-degree that it is drawn in proportion to (section 4.4)."""
 
 
 class NegativeSampler:
     """Draws vertices from P_n, never an end of the edge they are drawn for."""
 
     noise: Float[Tensor, " vertices"]
-    """The share of every vertex, d_v^{3/4}; not normalized."""
+    """The share of every vertex; not normalized."""
 
-    def __init__(self, degrees: Float[Tensor, " vertices"], power: float = NOISE_POWER) -> None:
-        noise = degrees.to(torch.float64) ** power
+    def __init__(self, noise: Float[Tensor, " vertices"]) -> None:
+        noise = noise.to(torch.float64)
         if int((noise > 0).sum()) < 3:
             # Of a directed star only the center has an out-degree; there all vertices are alike.
             noise = torch.ones_like(noise)

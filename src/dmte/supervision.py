@@ -2,21 +2,21 @@
 
 An edge is *supervised* when the objective scores it and *diffused over* when it is in P. The paper
 uses every training edge both ways at once; a step may also take the edges it scores out of P, so
-that it cannot read off the answer. Vertices that no edge touches take part in neither role: no
-score, no negative and no walk ever reaches them, so training leaves them out altogether.
+that it cannot read off the answer. Vertices that no edge touches take part in neither role. As long
+as they are no negatives either, no score and no walk ever reaches them, and training leaves them
+out altogether.
 """
 
 from dataclasses import dataclass
 
+import scipy.sparse as sp
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dmte.diffusion import transition_matrix
 from dmte.network.split import draw_non_edges, strict_split
 from dmte.network.textual_network import TextualNetwork, adjacency_matrix
 from dmte.randomness import generator_for
-from dmte.sparse import SparseMatrix
 
 NUM_NON_EDGES = 5000
 """Non-edges to validate on at least: they cost little, and few of them would add noise."""
@@ -33,20 +33,27 @@ class DirectedEdges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupervisedEdges:
-    """The distinct edges of a network among its linked vertices, which are numbered anew."""
+    """The distinct edges of a network among those who take part, which are numbered anew."""
 
-    linked: Int[Tensor, " linked"]
-    """The vertices that have an edge, ascending; vertex k here is vertex linked[k] there."""
+    members: Int[Tensor, " members"]
+    """The vertices that take part, ascending; vertex k here is vertex members[k] there."""
     edges: Int[Tensor, "edges 2"]
     weights: Float[Tensor, " edges"]
     are_directed: bool
 
     @classmethod
-    def of(cls, network: TextualNetwork) -> "SupervisedEdges":
-        """Return the edges of ``network``, duplicates added up."""
+    def of(
+        cls, network: TextualNetwork, others: Int[Tensor, " others"] | None = None
+    ) -> "SupervisedEdges":
+        """Return the edges of ``network``, duplicates added up.
+
+        Whoever has an edge takes part, and ``others``.
+        """
         edges, weights = network.distinct_edges()
-        linked, numbers = edges.unique(return_inverse=True)
-        return cls(linked, numbers.view(-1, 2), weights, network.directed)
+        mentioned = edges.flatten() if others is None else torch.cat([edges.flatten(), others])
+        members, numbers = mentioned.unique(return_inverse=True)
+        numbers = numbers[: edges.numel()].view(-1, 2)
+        return cls(members, numbers, weights, network.directed)
 
     def __len__(self) -> int:
         return len(self.edges)
@@ -63,23 +70,40 @@ class SupervisedEdges:
             torch.cat([weights, weights[proper]]),
         )
 
-    def transition(self, without: Int[Tensor, " some"] | None = None) -> SparseMatrix:
-        """Return P over the linked vertices without the edges ``without`` and their opposites."""
+    def adjacency(self, without: Int[Tensor, " some"] | None = None) -> sp.csr_array:
+        """Return S among the members without the edges ``without`` and their opposites."""
         kept = torch.ones(len(self), dtype=torch.bool)
         if without is not None:
             low, high = self.edges.min(dim=1).values, self.edges.max(dim=1).values
-            pairs = low * len(self.linked) + high
+            pairs = low * len(self.members) + high
             kept = ~torch.isin(pairs, pairs[without])
-        adjacency = adjacency_matrix(
-            self.edges[kept], self.weights[kept], len(self.linked), directed=self.are_directed
+        return adjacency_matrix(
+            self.edges[kept], self.weights[kept], len(self.members), directed=self.are_directed
         )
-        return transition_matrix(adjacency)
 
-    def out_degrees(self) -> Float[Tensor, " linked"]:
-        """Return d_v = Σ_j s_vj of every linked vertex."""
+    def are_linked(self) -> Bool[Tensor, " members"]:
+        """Return which members have an edge."""
+        is_linked = torch.zeros(len(self.members), dtype=torch.bool)
+        is_linked[self.edges.flatten()] = True
+        return is_linked
+
+    def out_degrees(self) -> Float[Tensor, " members"]:
+        """Return d_v = Σ_j s_vj of every member."""
         edges = self.directed(torch.arange(len(self)))
-        degrees = torch.zeros(len(self.linked), dtype=torch.float64)
+        degrees = torch.zeros(len(self.members), dtype=torch.float64)
         return degrees.index_add_(0, edges.source, edges.weights.double())
+
+
+def sample_unlinked(network: TextualNetwork, seed: int) -> Int[Tensor, " unlinked"]:
+    """Return vertices without an edge: all of them, or as many as have one.
+
+    More would cost more than the edges do, and tell no more.
+    """
+    is_linked = torch.zeros(network.num_vertices, dtype=torch.bool)
+    is_linked[network.edges.flatten()] = True
+    unlinked = (~is_linked).nonzero().flatten()
+    order = torch.randperm(len(unlinked), generator=generator_for(seed, "unlinked"))
+    return unlinked[order[: int(is_linked.sum())]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dmte.config import Settings
-from dmte.diffusion import DiffusionConvolution, HopFilters, transition_matrix
+from dmte.diffusion import DiffusionConvolution, HopFilters
 from dmte.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError
 from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
@@ -54,6 +54,7 @@ def build_model(
         structure if settings.structure else None,
         SquareMap(half) if settings.mixing else None,
         unit_rows=settings.unit_rows,
+        transition=settings.transition,
     )
 
 
@@ -68,7 +69,7 @@ def embed_network(
     ``tokens`` are the texts of ``network`` in the model's vocabulary.
     """
     with torch.no_grad():
-        transition = transition_matrix(network.adjacency())
+        transition = model.transition_of(network.adjacency())
         text = model.text_embedding(model.encoder.prepare(tokens), transition)
         if model.structure is None:
             return Embedding(network.ids, text, text.shape[1])
@@ -102,7 +103,7 @@ class TrainedModel:
         tokens = self.vocabulary.encode([text])
         if len(tokens.tokens) == 0:
             raise ConfigError(f"no word of {text!r} occurs in the texts of the model")
-        alone = transition_matrix(sp.csr_array((1, 1)))
+        alone = self.model.transition_of(sp.csr_array((1, 1)))
         with torch.no_grad():
             return self.model.text_embedding(self.model.encoder.prepare(tokens), alone)[0]
 

@@ -24,7 +24,8 @@ from dmte.objective import PARTS, part_losses, ranking_losses, score_edges, weig
 from dmte.randomness import generator_for
 from dmte.ranking import auc
 from dmte.sampling import NegativeSampler
-from dmte.supervision import SupervisedEdges, hold_back
+from dmte.sparse import SparseMatrix
+from dmte.supervision import SupervisedEdges, hold_back, sample_unlinked
 from dmte.text import Vocabulary
 from dmte.trained import TrainedModel, build_model, embed_network
 from dmte.width import spectral_start
@@ -70,7 +71,10 @@ class TrainingRun:
         self._learns = not settings.is_all_text or _can_judge(network, settings)
         fraction = settings.validation_fraction if self._learns else 0.0
         self._train, self._held_back = hold_back(network, fraction, seed)
-        self._edges = SupervisedEdges.of(self._train)
+        draws_all = settings.noise_power == 0 and not settings.structure
+        self._edges = SupervisedEdges.of(
+            self._train, sample_unlinked(self._train, seed) if draws_all else None
+        )
         self.vocabulary = Vocabulary.of(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
@@ -79,7 +83,7 @@ class TrainingRun:
             start = spectral_start(settings, self._train, self._held_back, self._tokens, seed)
             settings = settings.with_dim(start.dim) if settings.is_all_text else settings
         self.settings = settings
-        self.model = build_model(settings, len(self.vocabulary), len(self._edges.linked), seed)
+        self.model = build_model(settings, len(self.vocabulary), len(self._edges.members), seed)
         if settings.encoder == "spectral":
             self.model.encoder = start
         self.optimizer = torch.optim.Adam(
@@ -89,9 +93,21 @@ class TrainingRun:
             self._prepare_steps()
 
     def _prepare_steps(self) -> None:
-        self._texts = self.model.encoder.prepare(self._tokens.select(self._edges.linked))
-        self._transition = self._edges.transition()
-        self._sampler = NegativeSampler(self._edges.out_degrees(), self.settings.noise_power)
+        self._texts = self.model.encoder.prepare(self._tokens.select(self._edges.members))
+        self._transition = self.model.transition_of(self._edges.adjacency())
+        self._sampler = NegativeSampler(self._noise())
+
+    def _noise(self) -> Float[Tensor, " members"]:
+        """Return how often every member is drawn as a negative, in proportion."""
+        noise = self._edges.out_degrees() ** self.settings.noise_power
+        is_linked = self._edges.are_linked()
+        # The vertices without an edge that take part stand for all of them.
+        num_unlinked = self.network.num_vertices - int(is_linked.sum())
+        noise[~is_linked] = num_unlinked / max(1, int((~is_linked).sum()))
+        return noise
+
+    def _transition_without(self, batch: Int[Tensor, " batch"]) -> SparseMatrix:
+        return self.model.transition_of(self._edges.adjacency(without=batch))
 
     @property
     def num_edges(self) -> int:
@@ -99,9 +115,9 @@ class TrainingRun:
         return len(self._edges)
 
     @property
-    def num_linked(self) -> int:
-        """How many vertices have one of these edges."""
-        return len(self._edges.linked)
+    def num_members(self) -> int:
+        """How many vertices take part in a step: those with one of these edges, and negatives."""
+        return len(self._edges.members)
 
     @property
     def batch_size(self) -> int:
@@ -144,7 +160,7 @@ class TrainingRun:
         model = deepcopy(self.model)
         if self.best.parameters is not None:
             model.load_state_dict(self.best.parameters)
-        embedding = embed_network(model, self.network, self._tokens, self._edges.linked)
+        embedding = embed_network(model, self.network, self._tokens, self._edges.members)
         return TrainedModel(
             self.settings, self.seed, self.network, self.vocabulary, model, embedding
         )
@@ -167,7 +183,7 @@ class TrainingRun:
         """Make one step of Adam on the edges ``batch``; return every part's loss and Σ s_ij."""
         settings, edges = self.settings, self._edges.directed(batch)
         hides = settings.hide_supervised
-        transition = self._edges.transition(without=batch) if hides else self._transition
+        transition = self._transition_without(batch) if hides else self._transition
         negatives = self._sampler.draw(
             edges.source, edges.target, settings.num_negatives, generator
         )
@@ -203,7 +219,7 @@ class TrainingRun:
         """Return the AUC on the held-back edges, if there are any, and keep the best."""
         if self._held_back is None:
             return None
-        embedding = embed_network(self.model, self._train, self._tokens, self._edges.linked)
+        embedding = embed_network(self.model, self._train, self._tokens, self._edges.members)
         held_back = self._held_back
         found = auc(embedding.score(held_back.edges), embedding.score(held_back.non_edges))
         if found > self.best.auc:

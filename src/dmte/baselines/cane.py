@@ -59,7 +59,7 @@ from dmte.network import TextualNetwork
 from dmte.objective import ObjectiveWeights, Scores, part_losses, weighted_sum
 from dmte.progress import track
 from dmte.randomness import STANDARD_DEVIATION, generator_for, truncated_gaussian
-from dmte.sampling import NegativeSampler
+from dmte.sampling import NOISE_POWER, NegativeSampler
 from dmte.supervision import SupervisedEdges
 from dmte.text import TokenizedTexts, Vocabulary
 
@@ -338,10 +338,10 @@ class CaneTrainer:
         keep_freed_memory()
         self.network, self.method, self.seed = network, method, seed
         self.edges = SupervisedEdges.of(network)
-        self._sampler = NegativeSampler(self.edges.out_degrees())
+        self._sampler = NegativeSampler(self.edges.out_degrees() ** NOISE_POWER)
         tokens = Vocabulary.of(network.texts).encode(network.texts)
         self.tokens = first_words(tokens, method.max_words)
-        self.linked_tokens = self.tokens.select(self.edges.linked)
+        self.linked_tokens = self.tokens.select(self.edges.members)
         generator = generator_for(seed, "cane start")
         self.model = ContextAwareTexts(
             tokens.vocabulary_size,
@@ -350,7 +350,7 @@ class CaneTrainer:
             generator,
             is_symmetric=not network.directed,
         )
-        self._structure = truncated_gaussian(len(self.edges.linked), method.half, generator)
+        self._structure = truncated_gaussian(len(self.edges.members), method.half, generator)
         shared = [self.model.filters, self.model.attention]
         self._optimizer = torch.optim.Adam(
             [
@@ -415,7 +415,7 @@ class CaneTrainer:
         """Return what was learned; the model itself, which must not be trained on."""
         texts = average_texts(self.model, self.tokens, neighbors_as_contexts(self.network))
         structure = torch.zeros_like(texts)
-        structure[self.edges.linked] = self.structure().detach()
+        structure[self.edges.members] = self.structure().detach()
         vectors = torch.cat([texts, structure], dim=1)
         half = self.method.half
         return ContextAwareEmbedding(self.network.ids, vectors, half, self.model, self.tokens)

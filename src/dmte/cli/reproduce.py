@@ -27,6 +27,7 @@ from dmte.evaluation.methods import find_method
 from dmte.evaluation.plan import Planned, plan
 from dmte.evaluation.reproduction import (
     HOP_WEIGHTS,
+    RECIPE,
     TARGETS,
     Target,
     is_quick,
@@ -38,6 +39,8 @@ from dmte.network import TextualNetwork, read_network
 from dmte.plots import Line, draw_lines
 
 ALL, REPORT = "all", "report"
+GROUPS = {ALL: tuple(TARGETS), "recipe": RECIPE}
+"""Names of several targets."""
 
 
 def reproduce(
@@ -45,7 +48,8 @@ def reproduce(
         str,
         typer.Argument(
             metavar="TARGET",
-            help=f"{', '.join(TARGETS)}; all; or report, which writes one page of what is there.",
+            help=f"{', '.join(TARGETS)}; recipe, which judges the recommended recipe; all; or "
+            "report, which writes one page of what is there.",
         ),
     ],
     out: Annotated[
@@ -79,7 +83,7 @@ def reproduce(
     is_wanted = _chooser(None if methods is None else names(methods), seeds, quick=quick)
     plans: dict[str, list[Planned]] = {}
     for targets in _by_network(_targets(target)).values():
-        network = _read(targets, is_optional=target == ALL)
+        network = _read(targets, is_optional=target in GROUPS)
         if network is None:
             continue
         journals = {one.name: journal_of(out, one) for one in targets}
@@ -154,11 +158,10 @@ def _show(out: Path, results: Mapping[str, Any], target: Target) -> None:
 
 
 def _targets(name: str) -> list[Target]:
-    if name == ALL:
-        return list(TARGETS.values())
-    if name not in TARGETS:
-        raise ConfigError(f"there is no target {name!r}; there are {', '.join(TARGETS)} and all")
-    return [TARGETS[name]]
+    if name not in {*TARGETS, *GROUPS}:
+        known = ", ".join([*TARGETS, *GROUPS])
+        raise ConfigError(f"there is no target {name!r}; there are {known}")
+    return [TARGETS[member] for member in GROUPS.get(name, (name,))]
 
 
 def _report(out: Path, page: Path) -> None:
