@@ -70,11 +70,11 @@ def measure(network: TextualNetwork, rounds: int) -> dict[str, Any]:
         SparseMatrix.from_scipy(tokens.bag_of_words(), torch.float32),
         transition_matrix(network.adjacency()),
     )
-    batch = torch.arange(min(run.batch_size, run.num_edges))
+    batch = torch.arange(min(run.folds[0].batch_size, run.num_edges))
     generator = generator_for(0, "benchmark")
 
     def step() -> None:
-        run.step(batch, generator)
+        run.folds[0].step(batch, generator)
 
     def bare(matrices: tuple[SparseMatrix, SparseMatrix]) -> Callable[[], None]:
         return lambda: bare_products(*matrices, settings.hops, settings.half)
@@ -84,7 +84,7 @@ def measure(network: TextualNetwork, rounds: int) -> dict[str, Any]:
     of_step, of_linked, of_whole = alternate(rounds, *actions)
     return {
         "vertices": network.num_vertices,
-        "linked_vertices": run.num_members,
+        "linked_vertices": len(run.folds[0].edges.members),
         "words": len(run.vocabulary),
         "entries_of_B": whole[0].num_entries,
         "entries_of_P": whole[1].num_entries,

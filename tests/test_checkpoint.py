@@ -86,13 +86,13 @@ def test_a_diverging_run_leaves_the_last_good_checkpoint(
     while next(reports).epoch < 3:
         pass
     save_checkpoint(run, tmp_path / "checkpoint")
-    for parameter in run.model.parameters():
+    for parameter in run.folds[0].model.parameters():
         parameter.data.fill_(float("nan"))
     with pytest.raises(TrainingError, match="the loss was no longer a finite number in epoch 4"):
         next(reports)
     kept = load_checkpoint(tmp_path / "checkpoint", planted, replace(SMALL, epochs=50), seed=0)
     assert kept.epoch == 3
-    assert all(torch.isfinite(parameter).all() for parameter in kept.model.parameters())
+    assert all(torch.isfinite(parameter).all() for parameter in kept.folds[0].model.parameters())
 
 
 def test_a_killed_training_resumes_to_the_same_model(tmp_path: Path) -> None:

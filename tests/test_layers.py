@@ -62,6 +62,7 @@ LAYERS = [
     "supervision",
     "trained",
     "width",
+    "fold",
     "training",
     "checkpoint",
     "estimate",

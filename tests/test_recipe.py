@@ -71,7 +71,7 @@ def test_it_starts_from_diffused_texts_and_keeps_the_start_if_learning_does_not_
     run = TrainingRun(topics, settings, seed=0)
     for _ in run.epochs():
         pass
-    features = run.model.encoder.prepare(run.vocabulary.encode(topics.texts))
+    features = run.folds[0].model.encoder.prepare(run.vocabulary.encode(topics.texts))
     transition = symmetric_matrix(topics.adjacency())
     mixed, power = features.clone(), features
     for weight in settings.hop_weights[1:]:
@@ -84,10 +84,24 @@ def test_it_starts_from_diffused_texts_and_keeps_the_start_if_learning_does_not_
 def test_all_vertices_are_drawn_alike_as_negatives(topics: TextualNetwork) -> None:
     few = topics.with_edges(topics.edges[:100], topics.edge_weights[:100])
     run = TrainingRun(few, Settings(dim=64), seed=0)
-    noise, is_linked = run._noise(), run._edges.are_linked()
+    noise, is_linked = run.folds[0]._noise(), run.folds[0].edges.are_linked()
     assert int((~is_linked).sum()) > 0
     assert torch.all(noise[is_linked] == 1)
     assert float(noise.sum()) == pytest.approx(few.num_vertices)
+
+
+def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: TextualNetwork) -> None:
+    run = TrainingRun(topics, Settings(dim=64, epochs=3), seed=0)
+    for _ in run.epochs():
+        pass
+    held_back = [fold.held_back.edges.tolist() for fold in run.folds if fold.held_back]
+    assert len(held_back) == 3
+    assert held_back[0] != held_back[1] != held_back[2]
+    parameters = dict(run.result().model.named_parameters())
+    assert set(parameters) == {"convolution.filters", "mixing.matrix"}
+    for name, found in parameters.items():
+        slow = sum(fold.outcome()[name] for fold in run.folds) / 3
+        torch.testing.assert_close(found.detach(), slow)
 
 
 def test_learning_helps_where_links_follow_topics(topics: TextualNetwork) -> None:
@@ -95,6 +109,7 @@ def test_learning_helps_where_links_follow_topics(topics: TextualNetwork) -> Non
     run = TrainingRun(task.train, Settings(), seed=0)
     for _ in run.epochs():
         pass
+    assert run.best is not None
     assert run.best.epoch > 0
     assert run.settings.dim in WIDTHS
     assert task.auc(run.result().embedding) > task.auc(METHODS["lsa-diffused"].fit(task.train, 0))

@@ -73,9 +73,11 @@ def test_a_step_has_the_losses_and_gradients_of_the_paper(*, directed: bool, hid
     network = weighted(directed=directed)
     settings = Settings.from_dict(SETTINGS.to_dict() | {"hide_supervised": hides})
     run = TrainingRun(network, settings, seed=0)
-    edges, batch = SupervisedEdges.of(network), torch.arange(run.batch_size)
+    edges, batch = SupervisedEdges.of(network), torch.arange(run.folds[0].batch_size)
     scored = {frozenset(pair) for pair in edges.edges[batch].tolist()} if hides else set()
-    adjacency = torch.zeros(run.num_members, run.num_members, dtype=torch.float64)
+    adjacency = torch.zeros(
+        len(run.folds[0].edges.members), len(run.folds[0].edges.members), dtype=torch.float64
+    )
     for (i, j), weight in zip(edges.edges.tolist(), edges.weights.tolist(), strict=True):
         if frozenset((i, j)) not in scored:
             adjacency[i, j] += weight
@@ -85,10 +87,10 @@ def test_a_step_has_the_losses_and_gradients_of_the_paper(*, directed: bool, hid
     expected = set(map(tuple, edges.edges[batch].tolist()))
     expected |= set() if directed else {(j, i) for i, j in expected}
     assert set(zip(chosen.source.tolist(), chosen.target.tolist(), strict=True)) == expected
-    negatives = run._sampler.draw(chosen.source, chosen.target, 3, generator_for(0, "test"))
+    negatives = run.folds[0].sampler.draw(chosen.source, chosen.target, 3, generator_for(0, "test"))
     parameters = {
         name: value.detach().double().requires_grad_()
-        for name, value in run.model.named_parameters()
+        for name, value in run.folds[0].model.named_parameters()
     }
     texts = [network.texts[vertex] for vertex in edges.members.tolist()]
     words = torch.from_numpy(run.vocabulary.encode(texts).bag_of_words().toarray())
@@ -108,9 +110,9 @@ def test_a_step_has_the_losses_and_gradients_of_the_paper(*, directed: bool, hid
         part(text, diffused),
     ]
     sum(a * loss for a, loss in zip(ALPHA, parts, strict=True)).backward()  # type: ignore[union-attr]
-    found, _ = run.step(batch, generator_for(0, "test"))
+    found, _ = run.folds[0].step(batch, generator_for(0, "test"))
     torch.testing.assert_close(found.double(), torch.stack(parts).detach(), rtol=1e-5, atol=1e-5)
-    for name, parameter in run.model.named_parameters():
+    for name, parameter in run.folds[0].model.named_parameters():
         slow, fast = parameters[name].grad, parameter.grad
         assert slow is not None
         assert fast is not None
@@ -123,7 +125,7 @@ def test_noise_is_the_out_degree_to_three_quarters() -> None:
     network = weighted(directed=True)
     run = TrainingRun(network, SETTINGS, seed=0)
     degrees = torch.from_numpy(network.adjacency().sum(axis=1))[SupervisedEdges.of(network).members]
-    torch.testing.assert_close(run._sampler.noise, degrees**0.75)
+    torch.testing.assert_close(run.folds[0].sampler.noise, degrees**0.75)
 
 
 def test_final_vectors_diffuse_along_the_direction_of_the_edges() -> None:
@@ -144,15 +146,15 @@ def test_validation_diffuses_over_training_edges_only() -> None:
         SETTINGS.to_dict() | {"validation_fraction": 0.4, "validate_every": 1, "epochs": 1}
     )
     run = TrainingRun(network, settings, seed=0)
-    seen = run._train.adjacency()
-    assert run._held_back is not None
-    for i, j in run._held_back.edges.tolist():
+    seen = run.folds[0].train.adjacency()
+    assert run.folds[0].held_back is not None
+    for i, j in run.folds[0].held_back.edges.tolist():
         assert seen[i, j] == 0
     (report,) = run.epochs()
-    train = TrainingRun(run._train, SETTINGS, seed=0)
-    train.model.load_state_dict(run.model.state_dict())
+    train = TrainingRun(run.folds[0].train, SETTINGS, seed=0)
+    train.folds[0].model.load_state_dict(run.folds[0].model.state_dict())
     embedding = train.result().embedding
-    held_back = run._held_back
+    held_back = run.folds[0].held_back
     wins = [
         float(p > n) + float(p == n) / 2
         for p in embedding.score(held_back.edges)
@@ -165,7 +167,7 @@ def test_the_vocabulary_is_limited_as_the_settings_say(planted: TextualNetwork) 
     limits = SETTINGS.to_dict() | {"min_count": 3, "max_vocabulary": 20}
     run = TrainingRun(planted, Settings.from_dict(limits), seed=0)
     assert len(run.vocabulary) == 20
-    assert len(run.model.encoder.get_parameter("words")) == 20
+    assert len(run.folds[0].model.encoder.get_parameter("words")) == 20
 
 
 def test_a_model_overwritten_while_it_is_read_is_never_a_mixture(

@@ -161,9 +161,10 @@ def test_early_stopping_stops_and_keeps_the_best() -> None:
     run = TrainingRun(network, settings, seed=0)
     looks = {r.epoch: r.validation_auc for r in run.epochs() if r.validation_auc is not None}
     assert run.epoch < 400
-    assert run.best.epoch == max(looks, key=lambda epoch: (looks[epoch], -epoch))
-    assert run.epoch == run.best.epoch + 3 * 2
-    best = run.best.parameters
+    kept_look = run.folds[0].best
+    assert kept_look.epoch == max(looks, key=lambda epoch: (looks[epoch], -epoch))
+    assert run.epoch == kept_look.epoch + 3 * 2
+    best = kept_look.parameters
     assert best is not None
     kept = run.result().model.state_dict()
     assert all(torch.equal(kept[name], best[name]) for name in best)
@@ -185,7 +186,7 @@ def test_a_diverging_loss_stops_training(planted: TextualNetwork) -> None:
 
 def test_parameters_that_overflow_in_the_last_step_are_noticed(planted: TextualNetwork) -> None:
     run = TrainingRun(planted, replace(SMALL, epochs=1, batch_size=1000), seed=0)
-    run.optimizer.param_groups[0]["lr"] = float("inf")
+    run.folds[0].optimizer.param_groups[0]["lr"] = float("inf")
     with pytest.raises(TrainingError, match="a parameter was no longer a finite number in epoch 1"):
         next(run.epochs())
 

@@ -1,7 +1,8 @@
 """Checkpoints: a training run on disk, to be continued to the same bits.
 
-A checkpoint holds the parameters, Adam's state, the best parameters so far and the position. Random
-numbers are a function of seed and position (randomness.py), so no generator needs saving.
+A checkpoint holds the position and, of every fold, the parameters, Adam's state and the best
+parameters so far. Random numbers are a function of seed and position (randomness.py), so no
+generator needs saving.
 """
 
 from dataclasses import replace
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from dmte.config import Settings
 from dmte.errors import ConfigError, StorageError
+from dmte.fold import Best, Fold
 from dmte.network import TextualNetwork
 from dmte.storage import (
     is_stored,
@@ -22,7 +24,7 @@ from dmte.storage import (
     write_parts,
 )
 from dmte.trained import environment
-from dmte.training import Best, TrainingRun
+from dmte.training import TrainingRun
 
 
 def save_checkpoint(run: TrainingRun, folder: Path) -> None:
@@ -31,20 +33,23 @@ def save_checkpoint(run: TrainingRun, folder: Path) -> None:
     Raises:
         StorageError: The folder holds something else or cannot be written.
     """
-    best = run.best
     position = {
         "settings": run.asked_for.to_dict(),
         "seed": run.seed,
         "fingerprint": run.network.fingerprint(),
         "epoch": run.epoch,
-        "best": {"auc": best.auc, "epoch": best.epoch, "looks_since": best.looks_since},
+        "best": [
+            {"auc": best.auc, "epoch": best.epoch, "looks_since": best.looks_since}
+            for best in (fold.best for fold in run.folds)
+        ],
     } | environment()
-    parts = {
-        "position.json": pack_json(position),
-        "parameters.safetensors": pack_tensors(run.model.state_dict()),
-        "optimizer.safetensors": pack_tensors(_optimizer_state(run)),
-        "best.safetensors": pack_tensors(best.parameters or {}),
-    }
+    parts = {"position.json": pack_json(position)}
+    for fold in run.folds:
+        parts |= {
+            f"parameters-{fold.number}.safetensors": pack_tensors(fold.parameters()),
+            f"optimizer-{fold.number}.safetensors": pack_tensors(_optimizer_state(fold)),
+            f"best-{fold.number}.safetensors": pack_tensors(fold.best.parameters or {}),
+        }
     write_parts(folder, parts, card=f"# A dmte checkpoint\n\nAfter epoch {run.epoch}.\n")
 
 
@@ -77,12 +82,16 @@ def load_checkpoint(
             f"{settings.epochs} epochs asked for"
         )
     run = TrainingRun(network, settings, seed)
-    run.model.load_state_dict(unpack_tensors(parts["parameters.safetensors"]))
-    _restore_optimizer(run, unpack_tensors(parts["optimizer.safetensors"]))
     run.epoch = position["epoch"]
-    run.best = Best(
-        **position["best"], parameters=unpack_tensors(parts["best.safetensors"]) or None
-    )
+    for fold, best in zip(run.folds, position["best"], strict=True):
+        tensors = {
+            what: unpack_tensors(parts[f"{what}-{fold.number}.safetensors"])
+            for what in ("parameters", "optimizer", "best")
+        }
+        # Whatever is no parameter was found again when the run was set up.
+        fold.model.load_state_dict(tensors["parameters"], strict=False)
+        _restore_optimizer(fold, tensors["optimizer"])
+        fold.best = Best(**best, parameters=tensors["best"] or None)
     return run
 
 
@@ -101,19 +110,19 @@ def _refuse_other_run(folder: Path, **pairs: tuple[object, object]) -> None:
         )
 
 
-def _optimizer_state(run: TrainingRun) -> dict[str, Tensor]:
-    state = run.optimizer.state
+def _optimizer_state(fold: Fold) -> dict[str, Tensor]:
+    state = fold.optimizer.state
     return {
         f"{name}/{key}": value
-        for name, parameter in run.model.named_parameters()
+        for name, parameter in fold.model.named_parameters()
         for key, value in state[parameter].items()
     }
 
 
-def _restore_optimizer(run: TrainingRun, tensors: dict[str, Tensor]) -> None:
-    for name, parameter in run.model.named_parameters():
+def _restore_optimizer(fold: Fold, tensors: dict[str, Tensor]) -> None:
+    for name, parameter in fold.model.named_parameters():
         prefix = f"{name}/"
-        run.optimizer.state[parameter] = {
+        fold.optimizer.state[parameter] = {
             key.removeprefix(prefix): value
             for key, value in tensors.items()
             if key.startswith(prefix)

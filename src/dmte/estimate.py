@@ -26,9 +26,10 @@ def estimate(network: TextualNetwork, settings: Settings) -> Cost:
     run = TrainingRun(network, settings, seed=0)
     if run.is_done:
         return Cost(_memory_bytes(run, 0), 0.0)
-    batch = torch.arange(min(run.batch_size, run.num_edges))
-    seconds = fastest_seconds(lambda: run.step(batch, generator_for(0, "estimate")), NUM_STEPS)
-    steps = math.ceil(run.num_edges / run.batch_size) * settings.epochs
+    fold = run.folds[0]
+    batch = torch.arange(min(fold.batch_size, run.num_edges))
+    seconds = fastest_seconds(lambda: fold.step(batch, generator_for(0, "estimate")), NUM_STEPS)
+    steps = math.ceil(run.num_edges / fold.batch_size) * settings.epochs * len(run.folds)
     return Cost(_memory_bytes(run, len(batch)), seconds * steps)
 
 
@@ -39,12 +40,13 @@ def _memory_bytes(run: TrainingRun, batch: int) -> int:
     at the end, when all vertices are embedded at once.
     """
     settings = run.settings
-    num_parameters = sum(parameter.numel() for parameter in run.model.parameters())
+    fold = run.folds[0]
+    num_parameters = sum(p.numel() for p in fold.model.parameters()) * len(run.folds)
     with_gradient_and_moments = 4 * num_parameters
     powers_and_activations, halves_and_gradients = 2 * settings.hops, 8
     tables = (powers_and_activations + halves_and_gradients) * settings.half
     directions, rows_per_pair = 2, 4 * (1 + settings.num_negatives)
     scored = directions * rows_per_pair * batch * settings.half
-    during_step = tables * run.num_members + scored
+    during_step = tables * len(fold.edges.members) + scored
     at_the_end = tables * run.network.num_vertices
     return FLOAT_BYTES * (with_gradient_and_moments + max(during_step, at_the_end))

@@ -115,16 +115,18 @@ class HeldBack:
 
 
 def hold_back(
-    network: TextualNetwork, fraction: float, seed: int
+    network: TextualNetwork, fraction: float, seed: int, number: int = 0
 ) -> tuple[TextualNetwork, HeldBack | None]:
     """Return what to train on and what to validate on; a fraction of zero holds nothing back.
+
+    Another ``number`` holds other edges back.
 
     Raises:
         SplitError: There are too few edges to hold some back.
     """
     if fraction == 0:
         return network, None
-    generator = generator_for(seed, "validation")
+    generator = generator_for(seed, "validation", number)
     split = strict_split(network, 1 - fraction, generator)
     num_pairs = network.num_vertices * (network.num_vertices - 1) // 2
     room = min(NUM_NON_EDGES, num_pairs - len(network.edges))

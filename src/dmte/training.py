@@ -1,37 +1,34 @@
 """Training (section 4.4): Adam on batches of edges.
 
-Every step propagates the whole graph once, since a vertex's row serves many edges, and then scores
-a large batch. The loop is a generator of reports: the caller prints, saves and stops. Batches and
-negatives are a pure function of the seed and the epoch, so a resumed run ends in the same bits.
+The loop is a generator of reports: the caller prints, saves and stops. The paper trains once. The
+recommended recipe, on networks with few edges, trains three times from the same start, each time
+holding other edges back, and takes the mean of what was learned: when to stop is told by few edges,
+and three such tellings are steadier than one. A resumed run ends in the same bits.
 """
 
 import time
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any
 
 import torch
-from jaxtyping import Float, Int
-from torch import Tensor
 
 from dmte.allocator import keep_freed_memory
 from dmte.config import Settings
-from dmte.errors import TrainingError
-from dmte.model import DiffusionMaps
+from dmte.fold import Best, Fold
 from dmte.network import TextualNetwork
-from dmte.objective import PARTS, part_losses, ranking_losses, score_edges, weighted_sum
-from dmte.randomness import generator_for
-from dmte.ranking import auc
-from dmte.sampling import NegativeSampler
-from dmte.sparse import SparseMatrix
-from dmte.supervision import SupervisedEdges, hold_back, sample_unlinked
+from dmte.objective import PARTS, weighted_sum
+from dmte.supervision import hold_back
 from dmte.text import Vocabulary
-from dmte.trained import TrainedModel, build_model, embed_network
+from dmte.trained import TrainedModel, embed_network
 from dmte.width import spectral_start
 
-FEWEST_HELD_BACK = 8  # Edges by which to tell whether learning from diffused texts helps.
-HIDDEN_SHARE = 0.2  # Of the edges, hidden from P per step; the share that worked in trials.
+FEWEST_HELD_BACK = 8
+"""Edges by which to tell whether learning from diffused texts helps."""
+ENOUGH_HELD_BACK = 1000
+"""Edges by which one training tells when to stop about as well as three."""
+NUM_FOLDS = 3
+"""Trainings where there are fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,86 +47,56 @@ class EpochReport:
     """On the held-back edges, in the epochs that looked at them."""
 
 
-@dataclass(slots=True)
-class Best:
-    """The best look at the held-back edges so far."""
-
-    auc: float = 0.0
-    epoch: int = 0
-    looks_since: int = 0
-    parameters: dict[str, Tensor] | None = None
-
-
 class TrainingRun:
-    """One training of one network: the model, its optimizer, and how far it is."""
+    """One training of one network: its folds, and how far they are."""
 
     def __init__(self, network: TextualNetwork, settings: Settings, seed: int) -> None:
         keep_freed_memory()
         self.network, self.asked_for, self.seed = network, settings, seed
         self.epoch = 0
-        self.best = Best()
-        self._learns = not settings.is_all_text or _can_judge(network, settings)
-        fraction = settings.validation_fraction if self._learns else 0.0
-        self._train, self._held_back = hold_back(network, fraction, seed)
-        draws_all = settings.noise_power == 0 and not settings.structure
-        self._edges = SupervisedEdges.of(
-            self._train, sample_unlinked(self._train, seed) if draws_all else None
-        )
+        fraction = settings.validation_fraction
+        held_back = fraction * len(network.distinct_edges()[0])
+        # Where nothing can be judged, vectors that start from diffused texts are left so.
+        is_judged = fraction == 0 or held_back >= FEWEST_HELD_BACK
+        self._learns = is_judged or not settings.is_all_text
+        fraction = fraction if self._learns else 0.0
+        num_folds = _num_folds(settings, held_back) if self._learns else 1
+        splits = [hold_back(network, fraction, seed, number) for number in range(num_folds)]
         self.vocabulary = Vocabulary.of(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
         self._tokens = self.vocabulary.encode(network.texts)
         if settings.encoder == "spectral":
-            start = spectral_start(settings, self._train, self._held_back, self._tokens, seed)
+            start = spectral_start(settings, splits, self._tokens, seed)
             settings = settings.with_dim(start.dim) if settings.is_all_text else settings
         self.settings = settings
-        self.model = build_model(settings, len(self.vocabulary), len(self._edges.members), seed)
-        if settings.encoder == "spectral":
-            self.model.encoder = start
-        self.optimizer = torch.optim.Adam(
-            _with_step_sizes(self.model, settings), lr=settings.learning_rate, fused=True
-        )
-        if self._learns:
-            self._prepare_steps()
-
-    def _prepare_steps(self) -> None:
-        self._texts = self.model.encoder.prepare(self._tokens.select(self._edges.members))
-        self._transition = self.model.transition_of(self._edges.adjacency())
-        self._sampler = NegativeSampler(self._noise())
-
-    def _noise(self) -> Float[Tensor, " members"]:
-        """Return how often every member is drawn as a negative, in proportion."""
-        noise = self._edges.out_degrees() ** self.settings.noise_power
-        is_linked = self._edges.are_linked()
-        # The vertices without an edge that take part stand for all of them.
-        num_unlinked = self.network.num_vertices - int(is_linked.sum())
-        noise[~is_linked] = num_unlinked / max(1, int((~is_linked).sum()))
-        return noise
-
-    def _transition_without(self, batch: Int[Tensor, " batch"]) -> SparseMatrix:
-        return self.model.transition_of(self._edges.adjacency(without=batch))
+        self.folds = [
+            Fold(split, self._tokens, settings, seed, number) for number, split in enumerate(splits)
+        ]
+        for fold in self.folds:
+            if settings.encoder == "spectral":
+                fold.model.encoder = start
+            if self._learns:
+                fold.prepare_steps()
 
     @property
     def num_edges(self) -> int:
-        """How many distinct edges are learned from."""
-        return len(self._edges)
+        """How many distinct edges are learned from, in one of the trainings."""
+        return len(self.folds[0].edges)
 
     @property
-    def num_members(self) -> int:
-        """How many vertices take part in a step: those with one of these edges, and negatives."""
-        return len(self._edges.members)
-
-    @property
-    def batch_size(self) -> int:
-        """How many edges a step scores at most."""
-        if not self.settings.hide_supervised:
-            return self.settings.batch_size
-        return min(self.settings.batch_size, max(1, int(HIDDEN_SHARE * self.num_edges)))
+    def best(self) -> Best | None:
+        """The looks at the held-back edges that count, on average; none if there was no look."""
+        found = [fold.best for fold in self.folds if fold.best.parameters is not None]
+        if not found:
+            return None
+        mean_auc = sum(best.auc for best in found) / len(found)
+        return Best(mean_auc, max(best.epoch for best in found))
 
     @property
     def is_done(self) -> bool:
         """Whether all epochs are done or the held-back edges say to stop."""
-        stopped = self._held_back is not None and self.best.looks_since >= self.settings.patience
+        stopped = all(fold.has_stopped for fold in self.folds)
         return not self._learns or stopped or self.epoch >= self.settings.epochs
 
     def epochs(self) -> Iterator[EpochReport]:
@@ -139,111 +106,46 @@ class TrainingRun:
             TrainingError: The loss or a parameter is no longer a finite number.
         """
         if self.epoch == 0:
-            self._look()  # What training starts from may be the best there is.
+            for fold in self.folds:
+                fold.look(0)  # What training starts from may be the best there is.
         while not self.is_done:
             started = time.perf_counter()
-            parts = self._train_epoch()
-            self._check_finite("a parameter", *self.model.parameters())
+            going = [fold for fold in self.folds if not fold.has_stopped]
+            losses = torch.stack([fold.train_epoch(self.epoch) for fold in going])
             self.epoch += 1
-            validation_auc = self._validate()
+            validation_auc = self._look(going)
+            parts = losses.mean(dim=0)
             yield EpochReport(
                 epoch=self.epoch,
                 loss=float(weighted_sum(parts, self.settings.objective)),
                 parts=dict(zip(PARTS, parts.tolist(), strict=False)),
-                num_edges=self.num_edges,
+                num_edges=sum(len(fold.edges) for fold in going),
                 seconds=time.perf_counter() - started,
                 validation_auc=validation_auc,
             )
 
+    def _look(self, going: list[Fold]) -> float | None:
+        """Return the mean AUC on the held-back edges when it is time to look."""
+        if self.epoch % self.settings.validate_every:
+            return None
+        looks = [fold.look(self.epoch) for fold in going]
+        found = [look for look in looks if look is not None]
+        return sum(found) / len(found) if found else None
+
     def result(self) -> TrainedModel:
-        """Return the model as it stands, or as it was at its best on the held-back edges."""
-        model = deepcopy(self.model)
-        if self.best.parameters is not None:
-            model.load_state_dict(self.best.parameters)
-        embedding = embed_network(model, self.network, self._tokens, self._edges.members)
+        """Return what has been learned so far: of several trainings the mean."""
+        first = self.folds[0]
+        model, outcomes = deepcopy(first.model), [fold.outcome() for fold in self.folds]
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.copy_(torch.stack([one[name] for one in outcomes]).mean(dim=0))
+        embedding = embed_network(model, self.network, self._tokens, first.edges.members)
         return TrainedModel(
             self.settings, self.seed, self.network, self.vocabulary, model, embedding
         )
 
-    def _train_epoch(self) -> Float[Tensor, " parts"]:
-        """Make a step per batch; return the epoch's loss of every part."""
-        order = torch.randperm(
-            len(self._edges), generator=generator_for(self.seed, "order", self.epoch)
-        )
-        negatives = generator_for(self.seed, "negatives", self.epoch)
-        total, total_weight = torch.zeros(()), 0.0
-        for batch in order.split(self.batch_size):
-            parts, weight = self.step(batch, negatives)
-            total, total_weight = total + parts * weight, total_weight + weight
-        return total / total_weight
 
-    def step(
-        self, batch: Int[Tensor, " batch"], generator: torch.Generator
-    ) -> tuple[Float[Tensor, " parts"], float]:
-        """Make one step of Adam on the edges ``batch``; return every part's loss and Σ s_ij."""
-        settings, edges = self.settings, self._edges.directed(batch)
-        hides = settings.hide_supervised
-        transition = self._transition_without(batch) if hides else self._transition
-        negatives = self._sampler.draw(
-            edges.source, edges.target, settings.num_negatives, generator
-        )
-        halves = self.model(self._texts, transition)
-        scores = score_edges(halves, edges.source, edges.target, negatives)
-        if settings.loss == "ranking":
-            parts = ranking_losses(scores, edges.weights, settings.sharpness)
-        else:
-            parts = part_losses(scores, edges.weights)
-        loss = weighted_sum(parts, settings.objective)
-        self._check_finite("the loss", loss)
-        self.optimizer.zero_grad()
-        loss.backward()
-        self.optimizer.step()
-        return parts.detach(), float(edges.weights.sum())
-
-    def _check_finite(self, what: str, *values: Tensor) -> None:
-        if not all(bool(torch.isfinite(value.detach()).all()) for value in values):
-            raise TrainingError(
-                f"{what} was no longer a finite number in epoch {self.epoch + 1}; "
-                f"a learning_rate below {self.settings.learning_rate:g} may help"
-            )
-
-    def _validate(self) -> float | None:
-        """Return the AUC on the held-back edges when it is time to look, and keep the best."""
-        if self.epoch % self.settings.validate_every:
-            return None
-        found = self._look()
-        self.best.looks_since += self.best.epoch != self.epoch
-        return found
-
-    def _look(self) -> float | None:
-        """Return the AUC on the held-back edges, if there are any, and keep the best."""
-        if self._held_back is None:
-            return None
-        embedding = embed_network(self.model, self._train, self._tokens, self._edges.members)
-        held_back = self._held_back
-        found = auc(embedding.score(held_back.edges), embedding.score(held_back.non_edges))
-        if found > self.best.auc:
-            parameters = {name: p.clone() for name, p in self.model.state_dict().items()}
-            self.best = Best(found, self.epoch, 0, parameters)
-        return found
-
-
-def _can_judge(network: TextualNetwork, settings: Settings) -> bool:
-    """Return whether enough edges can be held back to tell whether learning helps.
-
-    Where they cannot, vectors that start from diffused texts are left as they start.
-    """
-    held_back = settings.validation_fraction * len(network.distinct_edges()[0])
-    return settings.validation_fraction == 0 or held_back >= FEWEST_HELD_BACK
-
-
-def _with_step_sizes(model: DiffusionMaps, settings: Settings) -> list[dict[str, Any]]:
-    """Return the parameters with their step sizes: the square map's is its own."""
-    mixing = list(model.mixing.parameters()) if model.mixing is not None else []
-    known = {id(parameter) for parameter in mixing}
-    others = [parameter for parameter in model.parameters() if id(parameter) not in known]
-    groups: list[dict[str, Any]] = [
-        {"params": others},
-        {"params": mixing, "lr": settings.mixing_learning_rate},
-    ]
-    return [group for group in groups if group["params"]]
+def _num_folds(settings: Settings, held_back: float) -> int:
+    if settings.folds is not None:
+        return settings.folds
+    return NUM_FOLDS if settings.is_all_text and 0 < held_back < ENOUGH_HELD_BACK else 1

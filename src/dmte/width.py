@@ -5,6 +5,8 @@ rule of thumb was right for all networks tried. So every width is tried before t
 diffused with the weights λ and nothing learned, are asked about edges that were held back.
 """
 
+from collections.abc import Sequence
+
 import torch
 
 from dmte.config import Settings
@@ -23,8 +25,7 @@ UNTRIED_WIDTH = 128
 
 def spectral_start(
     settings: Settings,
-    train: TextualNetwork,
-    held_back: HeldBack | None,
+    splits: Sequence[tuple[TextualNetwork, HeldBack | None]],
     tokens: TokenizedTexts,
     seed: int,
 ) -> SpectralWords:
@@ -43,14 +44,16 @@ def spectral_start(
         )
     if len(widths) == 1:
         return widest
-    if held_back is None:
+    judged = [(train, held_back) for train, held_back in splits if held_back is not None]
+    if not judged:
         return widest.narrowed(UNTRIED_WIDTH)
     none_linked = torch.empty(0, dtype=torch.int64)
-    found = {}
+    found = dict.fromkeys(widths, 0.0)
     for width in widths:
         model = build_model(settings.with_dim(width), tokens.vocabulary_size, 0, seed)
         model.encoder = widest.narrowed(width)
-        embedding = embed_network(model, train, tokens, none_linked)
-        found[width] = auc(embedding.score(held_back.edges), embedding.score(held_back.non_edges))
+        for train, held_back in judged:
+            vectors = embed_network(model, train, tokens, none_linked)
+            found[width] += auc(vectors.score(held_back.edges), vectors.score(held_back.non_edges))
     # Of equally good widths the smallest, which is the first.
     return widest.narrowed(max(found, key=lambda width: found[width]))

@@ -155,7 +155,7 @@ def _print_summary(
             "epochs": run.epoch,
             "resumed_after_epoch": first_epoch or None,
             "train_seconds": round(seconds, 3),
-            "validation_auc": None if best.parameters is None else best.auc,
+            "validation_auc": None if best is None else best.auc,
             "settings": run.settings.to_dict(),
         }
         json.dump(summary, sys.stdout, indent=2)
@@ -164,8 +164,9 @@ def _print_summary(
     print(f"{run.network!r}")
     resumed = f", resumed after epoch {first_epoch}" if first_epoch else ""
     print(f"{run.epoch - first_epoch} epochs in {seconds:.1f} s, seed {run.seed}{resumed}")
-    if best.parameters is not None:
-        print(f"AUC {100 * best.auc:.1f} on held-back edges, best after epoch {best.epoch}")
+    if best is not None:
+        times = f", mean of {len(run.folds)} trainings" if len(run.folds) > 1 else ""
+        print(f"AUC {100 * best.auc:.1f} on held-back edges, best after epoch {best.epoch}{times}")
     if run.epoch == 0:
         print("too few links to learn from: texts were diffused over them, and nothing learned")
     print(f"model in {out}")

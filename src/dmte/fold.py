@@ -1,0 +1,175 @@
+"""One training from one start: what it learns from, what it holds back, and how far it has come.
+
+A step propagates the whole graph once, since a vertex's row serves many edges, and then scores a
+large batch. Batches and negatives are a pure function of the seed, the fold and the epoch.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from dmte.config import Settings
+from dmte.errors import TrainingError
+from dmte.model import DiffusionMaps
+from dmte.network import TextualNetwork
+from dmte.objective import part_losses, ranking_losses, score_edges, weighted_sum
+from dmte.randomness import generator_for
+from dmte.ranking import auc
+from dmte.sampling import NegativeSampler
+from dmte.sparse import SparseMatrix
+from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
+from dmte.text import TokenizedTexts
+from dmte.trained import build_model, embed_network
+
+HIDDEN_SHARE = 0.2  # Of the edges, hidden from P per step; the share that worked in trials.
+
+
+@dataclass(slots=True)
+class Best:
+    """The best look at the held-back edges so far."""
+
+    auc: float = 0.0
+    epoch: int = 0
+    looks_since: int = 0
+    parameters: dict[str, Tensor] | None = None
+
+
+class Fold:
+    """The model, its optimizer, and the edges it learns from and is judged by."""
+
+    def __init__(
+        self,
+        split: tuple[TextualNetwork, HeldBack | None],
+        tokens: TokenizedTexts,
+        settings: Settings,
+        seed: int,
+        number: int = 0,
+    ) -> None:
+        self.train, self.held_back = split
+        self.settings, self.seed, self.number = settings, seed, number
+        self.best = Best()
+        self._tokens = tokens
+        draws_all = settings.noise_power == 0 and not settings.structure
+        self.edges = SupervisedEdges.of(
+            self.train, sample_unlinked(self.train, seed) if draws_all else None
+        )
+        self.model = build_model(settings, tokens.vocabulary_size, len(self.edges.members), seed)
+        self.optimizer = torch.optim.Adam(
+            _with_step_sizes(self.model, settings), lr=settings.learning_rate, fused=True
+        )
+
+    def prepare_steps(self) -> None:
+        """Make what every step needs, once the encoder of the model is in place."""
+        self._texts = self.model.encoder.prepare(self._tokens.select(self.edges.members))
+        self._transition = self.model.transition_of(self.edges.adjacency())
+        self.sampler = NegativeSampler(self._noise())
+
+    def _noise(self) -> Float[Tensor, " members"]:
+        """Return how often every member is drawn as a negative, in proportion."""
+        noise = self.edges.out_degrees() ** self.settings.noise_power
+        is_linked = self.edges.are_linked()
+        # The vertices without an edge that take part stand for all of them.
+        num_unlinked = self.train.num_vertices - int(is_linked.sum())
+        noise[~is_linked] = num_unlinked / max(1, int((~is_linked).sum()))
+        return noise
+
+    @property
+    def batch_size(self) -> int:
+        """How many edges a step scores at most."""
+        if not self.settings.hide_supervised:
+            return self.settings.batch_size
+        return min(self.settings.batch_size, max(1, int(HIDDEN_SHARE * len(self.edges))))
+
+    @property
+    def has_stopped(self) -> bool:
+        """Whether the held-back edges say to stop."""
+        return self.held_back is not None and self.best.looks_since >= self.settings.patience
+
+    def train_epoch(self, epoch: int) -> Float[Tensor, " parts"]:
+        """Make a step per batch; return the epoch's loss of every part.
+
+        Raises:
+            TrainingError: The loss or a parameter is no longer a finite number.
+        """
+        order = torch.randperm(len(self.edges), generator=self._generator("order", epoch))
+        negatives = self._generator("negatives", epoch)
+        total, total_weight = torch.zeros(()), 0.0
+        for batch in order.split(self.batch_size):
+            parts, weight = self.step(batch, negatives)
+            self._check_finite(epoch, "the loss", parts)
+            total, total_weight = total + parts * weight, total_weight + weight
+        self._check_finite(epoch, "a parameter", *self.model.parameters())
+        return total / total_weight
+
+    def step(
+        self, batch: Int[Tensor, " batch"], generator: torch.Generator
+    ) -> tuple[Float[Tensor, " parts"], float]:
+        """Make one step of Adam on the edges ``batch``; return every part's loss and Σ s_ij."""
+        settings, edges = self.settings, self.edges.directed(batch)
+        hides = settings.hide_supervised
+        transition = self._transition_without(batch) if hides else self._transition
+        negatives = self.sampler.draw(edges.source, edges.target, settings.num_negatives, generator)
+        halves = self.model(self._texts, transition)
+        scores = score_edges(halves, edges.source, edges.target, negatives)
+        if settings.loss == "ranking":
+            parts = ranking_losses(scores, edges.weights, settings.sharpness)
+        else:
+            parts = part_losses(scores, edges.weights)
+        loss = weighted_sum(parts, settings.objective)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+        return parts.detach(), float(edges.weights.sum())
+
+    def look(self, epoch: int) -> float | None:
+        """Return the AUC on the held-back edges, if there are any, and keep the best."""
+        if self.held_back is None:
+            return None
+        embedding = embed_network(self.model, self.train, self._tokens, self.edges.members)
+        found = auc(
+            embedding.score(self.held_back.edges), embedding.score(self.held_back.non_edges)
+        )
+        if found > self.best.auc:
+            self.best = Best(found, epoch, 0, self.parameters())
+        else:
+            self.best.looks_since += 1
+        return found
+
+    def outcome(self) -> dict[str, Tensor]:
+        """Return the parameters as they were at their best on the held-back edges, or as they are.
+
+        They are copies.
+        """
+        return self.best.parameters or self.parameters()
+
+    def parameters(self) -> dict[str, Tensor]:
+        """Return copies of all parameters, by name."""
+        return {name: p.detach().clone() for name, p in self.model.named_parameters()}
+
+    def _transition_without(self, batch: Int[Tensor, " batch"]) -> SparseMatrix:
+        return self.model.transition_of(self.edges.adjacency(without=batch))
+
+    def _generator(self, purpose: str, epoch: int) -> torch.Generator:
+        of_fold = f" of fold {self.number}" if self.number else ""
+        return generator_for(self.seed, purpose + of_fold, epoch)
+
+    def _check_finite(self, epoch: int, what: str, *values: Tensor) -> None:
+        if not all(bool(torch.isfinite(value.detach()).all()) for value in values):
+            raise TrainingError(
+                f"{what} was no longer a finite number in epoch {epoch + 1}; "
+                f"a learning_rate below {self.settings.learning_rate:g} may help"
+            )
+
+
+def _with_step_sizes(model: DiffusionMaps, settings: Settings) -> list[dict[str, object]]:
+    """Return the parameters with their step sizes: the square map's is its own."""
+    mixing = list(model.mixing.parameters()) if model.mixing is not None else []
+    known = {id(parameter) for parameter in mixing}
+    others = [parameter for parameter in model.parameters() if id(parameter) not in known]
+    groups: list[dict[str, object]] = [
+        {"params": others},
+        {"params": mixing, "lr": settings.mixing_learning_rate},
+    ]
+    return [group for group in groups if group["params"]]
