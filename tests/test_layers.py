@@ -59,6 +59,7 @@ LAYERS = [
     "scores",
     "objective",
     "config",
+    "settings_file",
     "supervision",
     "trained",
     "width",
@@ -99,6 +100,12 @@ LAYERS = [
     "evaluation.document",
     "evaluation.catalog",
     "evaluation",
+    # better settings for one network
+    "tuning.space",
+    "tuning.outcome",
+    "tuning.proposal",
+    "tuning.search",
+    "tuning",
     # use
     "suggestions",
     "export",
@@ -109,6 +116,7 @@ LAYERS = [
     "cli.networks",
     "cli.neighbors",
     "cli.train",
+    "cli.tune",
     "cli.info",
     "cli.similar",
     "cli.suggest",

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmte.ranking import auc, average_precision, mean_ranks
+from dmte.ranking import auc, auc_difference_error, average_precision, mean_ranks
 
 # Few different values, so that most examples have ties.
 scores = st.lists(st.sampled_from([-2.5, -1.0, 0.0, 0.5, 3.0, 1e30]), min_size=1, max_size=12)
@@ -111,3 +111,26 @@ def test_a_score_that_is_no_number_is_a_mistake() -> None:
     assert average_precision(nan, one) == average_precision(one, nan) == 0.5
     assert mean_ranks(nan, one.unsqueeze(1)).tolist() == [2.0]
     assert mean_ranks(one, nan.unsqueeze(1)).tolist() == [2.0]
+
+
+def test_the_error_of_a_difference_is_that_of_paired_placements() -> None:
+    """Against the definition, pair by pair: ψ = 1, ½ or 0 for an edge above, level, below."""
+    draw = torch.Generator().manual_seed(4)
+    sides = [[torch.randint(6, (size,), generator=draw).float() for size in (7, 9)] for _ in "ab"]
+    psi = [[[(p > n) + (p == n) / 2 for n in side[1]] for p in side[0]] for side in sides]
+    delta = torch.tensor(psi[0]).double() - torch.tensor(psi[1]).double()
+    variance = delta.mean(dim=1).var() / 7 + delta.mean(dim=0).var() / 9
+    found = auc_difference_error((sides[0][0], sides[0][1]), (sides[1][0], sides[1][1]))
+    assert found == pytest.approx(float(variance.sqrt()))
+
+
+def test_the_error_of_a_difference_is_its_spread_over_redrawn_questions() -> None:
+    draw = torch.Generator().manual_seed(5)
+    found, errors = [], []
+    for _ in range(300):
+        shared = torch.randn(2, 150, generator=draw)
+        first, second = (shared + torch.randn(2, 150, generator=draw) for _ in "ab")
+        pair = [(scores[0] + 1, scores[1]) for scores in (first, second)]
+        found.append(auc(*pair[0]) - auc(*pair[1]))
+        errors.append(auc_difference_error(pair[0], pair[1]))
+    assert sum(errors) / 300 == pytest.approx(float(torch.tensor(found).std()), rel=0.1)

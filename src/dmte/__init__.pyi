@@ -18,9 +18,11 @@ from .network import read_network as read_network
 from .network import read_tables as read_tables
 from .network import write_folder as write_folder
 from .network import write_tables as write_tables
+from .settings_file import read_settings as read_settings
 from .trained import TrainedModel as TrainedModel
 from .training import EpochReport as EpochReport
 from .training import TrainingRun as TrainingRun
+from .tuning import tune as tune
 
 __version__: str
 __all__: list[str]

@@ -3,6 +3,8 @@
 A score that is not a number is a mistake: an edge's loses to everything, any other wins.
 """
 
+import math
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -20,6 +22,26 @@ def auc(positive: Float[Tensor, " positive"], negative: Float[Tensor, " negative
     not_above = torch.searchsorted(ordered, contenders, right=True)
     wins = (below + not_above).sum(dtype=torch.float64) / 2
     return float(wins / (len(positive) * len(negative)))
+
+
+def auc_difference_error(
+    first: tuple[Float[Tensor, " positive"], Float[Tensor, " negative"]],
+    second: tuple[Float[Tensor, " positive"], Float[Tensor, " negative"]],
+) -> float:
+    """Return the standard error of the difference of two AUCs that answer the same questions.
+
+    A score's placement is the share of the other side that it stands on the right side of. Both
+    AUCs are means of placements, so with differences δ of placements, one by one,
+    SE² = Var(δ positive) / #positive + Var(δ negative) / #negative (DeLong et al. 1988).
+
+    >>> scores = torch.tensor([3.0, 1.0]), torch.tensor([2.0, 1.0])
+    >>> auc_difference_error(scores, scores)
+    0.0
+    """
+    differences = [
+        one - other for one, other in zip(_placements(*first), _placements(*second), strict=True)
+    ]
+    return math.sqrt(sum(float(delta.var()) / len(delta) for delta in differences))
 
 
 def average_precision(
@@ -51,6 +73,18 @@ def mean_ranks(
     own, others = _or(positive, -torch.inf).unsqueeze(1), _or(others, torch.inf)
     above, ties = (others > own).double(), (others == own).double()
     return 1 + (above + ties / 2).sum(dim=1)
+
+
+def _placements(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
+    """Return for every score which share of the other side it wins against; a tie counts half."""
+    positive, negative = _or(positive, -torch.inf), _or(negative, torch.inf)
+    return _share_below(positive, negative), _share_below(-negative, -positive)
+
+
+def _share_below(scores: Tensor, others: Tensor) -> Tensor:
+    ordered = others.sort().values
+    below = torch.searchsorted(ordered, scores) + torch.searchsorted(ordered, scores, right=True)
+    return below.double() / (2 * len(others))
 
 
 def _or(scores: Tensor, otherwise: float) -> Tensor:

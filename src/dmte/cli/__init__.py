@@ -29,6 +29,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "demo": "Train on the bundled network: scores, neighbors, a picture.",
         "info": "Show what a network or a model is, and what training takes.",
         "train": "Learn one vector per vertex and store the model.",
+        "tune": "Search better settings for one network.",
         "similar": "Find the vertices closest to a vertex or to a text.",
         "suggest": "Find links that are missing.",
         "export": "Write the vectors to a file for other programs.",

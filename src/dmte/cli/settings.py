@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from inspect import Parameter
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -15,6 +16,7 @@ import typer
 from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError
 from dmte.objective import PARTS, ObjectiveWeights
+from dmte.settings_file import change_settings
 
 _SCALARS = (bool, int, float)
 
@@ -39,11 +41,13 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def settings_from(recipe: str | None, variant: str | None, options: Mapping[str, Any]) -> Settings:
-    """Return a recipe, or a version of the paper, with the options that were given put in.
+def settings_from(
+    recipe: str | None, variant: str | None, file: Path | None, options: Mapping[str, Any]
+) -> Settings:
+    """Return a recipe, or a version of the paper, with a file and the given options put in.
 
     Raises:
-        ConfigError: There is no such recipe or version, or an option makes no sense.
+        ConfigError: There is no such recipe or version, or the file or an option makes no sense.
     """
     if variant is not None and recipe not in (None, "paper"):
         raise ConfigError(f"--variant is a version of the paper's recipe, not of {recipe!r}")
@@ -62,7 +66,7 @@ def settings_from(recipe: str | None, variant: str | None, options: Mapping[str,
         if len(alpha) != len(PARTS):
             raise ConfigError(f"objective takes {len(PARTS)} numbers, one each for {PARTS}")
         given["objective"] = ObjectiveWeights(**dict(zip(PARTS, alpha, strict=True)))
-    return replace(start, **given)
+    return replace(start, **given) if file is None else change_settings(start, file, given)
 
 
 def _numbers(name: str, text: str) -> tuple[float, ...]:

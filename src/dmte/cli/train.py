@@ -41,6 +41,14 @@ def train(
         str | None,
         typer.Option(help=f"A version of the paper's recipe: {', '.join(VARIANTS)}."),
     ] = None,
+    settings_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--settings",
+            metavar="FILE",
+            help="Settings in TOML or JSON, as dmte tune writes them; options go before.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
     checkpoint_every: Annotated[
         int, typer.Option(help="Epochs between two checkpoints; 0 for none.")
@@ -61,7 +69,7 @@ def train(
     checkpoint = checkpoint_folder(out)
     refuse_unwritable(out)
     refuse_unwritable(checkpoint)
-    chosen = settings_from(recipe, variant, settings)
+    chosen = settings_from(recipe, variant, settings_file, settings)
     network = source.open(quiet=quiet)
     run = _open_run(network, chosen, seed, checkpoint, resume=resume)
     started, first_epoch = time.perf_counter(), run.epoch

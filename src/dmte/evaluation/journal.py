@@ -35,24 +35,32 @@ class Journal:
         Raises:
             StorageError: It cannot be written.
         """
-        entry = {"cell": cell.describe(), "result": result}
-        line = json.dumps(entry, separators=(",", ":")) + "\n"
-        try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(line)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as problem:
-            raise StorageError(f"{self.path} cannot be written: {problem.strerror}") from problem
+        append_line(self.path, {"cell": cell.describe(), "result": result})
         self._results[cell.key] = result
 
 
-def _read(path: Path) -> dict[str, Mapping[str, Any]]:
-    """Return every result by its cell's key; half a line at the end is cut off the file.
+def append_line(path: Path, entry: Mapping[str, Any]) -> None:
+    """Add a line of JSON to a file that only grows; it is on disk when this returns.
 
     Raises:
-        StorageError: It cannot be read, or a line is none of ours.
+        StorageError: It cannot be written.
+    """
+    line = json.dumps(entry, separators=(",", ":")) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as problem:
+        raise StorageError(f"{path} cannot be written: {problem.strerror}") from problem
+
+
+def read_lines(path: Path) -> list[bytes]:
+    """Return the lines of such a file, if it is there; half a line at the end is cut off it.
+
+    Raises:
+        StorageError: It cannot be read.
     """
     try:
         content = path.read_bytes()
@@ -60,11 +68,20 @@ def _read(path: Path) -> dict[str, Mapping[str, Any]]:
         if len(whole) < len(content):
             os.truncate(path, len(whole))
     except FileNotFoundError:
-        return {}
+        return []
     except OSError as problem:
         raise StorageError(f"{path} cannot be read: {problem.strerror}") from problem
+    return whole.splitlines()
+
+
+def _read(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Return every result by its cell's key.
+
+    Raises:
+        StorageError: The file cannot be read, or a line is none of ours.
+    """
     results = {}
-    for number, line in enumerate(whole.splitlines(), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         try:
             entry = json.loads(line)
             results[json.dumps(entry["cell"], sort_keys=True)] = entry["result"]

@@ -1,0 +1,142 @@
+"""What a search found: its trials, the comparison on fresh splits, and what to train with."""
+
+import math
+import statistics
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dmte.config import Settings
+
+NOISE = 2.0
+"""Standard errors that a difference must exceed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One point of the search space and what became of it."""
+
+    number: int
+    point: Mapping[str, Any]
+    settings: Settings
+    aucs: tuple[float, ...]
+    """On the judging edges of every split it was judged on."""
+    seconds: float
+    is_complete: bool
+    problem: str | None = None
+    """Why it could not be trained."""
+
+    @property
+    def auc(self) -> float:
+        """The mean over splits."""
+        return statistics.fmean(self.aucs) if self.aucs else math.nan
+
+    @property
+    def seconds_a_fit(self) -> float:
+        """How long one training took."""
+        return self.seconds / max(len(self.aucs), 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Trial":
+        """Return the trial ``to_dict`` wrote."""
+        settings = Settings.from_dict(values["settings"])
+        return cls(**{**values, "settings": settings, "aucs": tuple(values["aucs"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The best trial and the default on one split that no trial has seen."""
+
+    trial: int
+    split: int
+    best: float
+    default: float
+    error: float
+    """DeLong's standard error of the difference."""
+    seconds: float
+
+    @property
+    def difference(self) -> float:
+        """How much better the best is."""
+        return self.best - self.default
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a search found."""
+
+    network: str
+    """The network's fingerprint."""
+    seed: int
+    num_trials: int
+    num_splits: int
+    default: Trial
+    best: Trial
+    """By the search's own figures; perhaps the default itself."""
+    checks: tuple[Check, ...]
+    """Both on fresh splits; none if the best is the default."""
+
+    @property
+    def gain(self) -> float:
+        """By how much the best beats the default on fresh splits."""
+        return statistics.fmean(check.difference for check in self.checks) if self.checks else 0.0
+
+    @property
+    def error(self) -> float:
+        """The standard error of the gain."""
+        count = len(self.checks)
+        if not count:
+            return 0.0
+        judging = math.sqrt(sum(check.error**2 for check in self.checks)) / count
+        if count == 1:
+            return judging
+        spread = statistics.stdev(check.difference for check in self.checks) / math.sqrt(count)
+        return max(judging, spread)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the best beats the default by more than noise."""
+        return bool(self.checks) and self.gain > NOISE * self.error
+
+    @property
+    def settings(self) -> Settings:
+        """What to train with: the best trial's settings if it is better, or else the default."""
+        return (self.best if self.is_better else self.default).settings
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values, for JSON."""
+        return {
+            "network": self.network,
+            "seed": self.seed,
+            "trials": self.num_trials,
+            "kept": "best" if self.is_better else "default",
+            "settings": self.settings.to_dict(),
+            "search": {
+                "splits": self.num_splits,
+                "default": _figures(self.default),
+                "best": _figures(self.best),
+            },
+            "fresh": None if not self.checks else self._fresh(),
+        }
+
+    def _fresh(self) -> dict[str, Any]:
+        return {
+            "splits": len(self.checks),
+            "default": statistics.fmean(check.default for check in self.checks),
+            "best": statistics.fmean(check.best for check in self.checks),
+            "difference": self.gain,
+            "standard_error": self.error,
+        }
+
+
+def _figures(trial: Trial) -> dict[str, Any]:
+    return {
+        "trial": trial.number,
+        "auc": trial.auc,
+        "aucs": list(trial.aucs),
+        "fit_seconds": round(trial.seconds_a_fit, 3),
+    }

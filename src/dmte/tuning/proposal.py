@@ -1,0 +1,95 @@
+"""What to try next: the recipes, points close to the default, then what optuna proposes.
+
+optuna is an extra, imported when it proposes. Its sampler is made anew for every trial, from the
+seed and the trial's number, so that a proposal is a function of these and of the trials before.
+"""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dmte.config import RECIPES
+from dmte.errors import MissingExtraError
+from dmte.randomness import generator_for
+from dmte.tuning.outcome import Trial
+from dmte.tuning.space import DEFAULT, NEARBY, SPACE, Between, Choice, Whole, point_of
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+FEWEST_TO_PRUNE = 5
+"""Trials there must be before a trial can be given up for being below their median."""
+
+
+def propose(trials: Sequence[Trial], seed: int) -> dict[str, Any]:
+    """Return the point to try after these trials: a recipe, a point close by, or optuna's.
+
+    Raises:
+        MissingExtraError: optuna is needed and not installed.
+    """
+    number = len(trials)
+    known = [point_of(recipe) for recipe in RECIPES]
+    known += [point_of(DEFAULT) | dict(change) for change in NEARBY]
+    if number < len(known):
+        return known[number]
+    optuna = import_optuna()
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        # Of its own for every trial, so that it does not matter which trials this process made.
+        sampler = optuna.samplers.TPESampler(
+            seed=generator_for(seed, "proposal", number).initial_seed()
+        )
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        kinds = {name: _distribution(kind) for name, kind in SPACE.items()}
+        study.add_trials([_frozen(trial, kinds) for trial in trials])
+        return dict(study.ask(kinds).params)
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
+def is_hopeless(trials: Sequence[Trial], aucs: Sequence[float]) -> bool:
+    """Return whether a trial is below the median of the earlier ones on as many splits."""
+    others = [statistics.fmean(trial.aucs[: len(aucs)]) for trial in trials if trial.aucs]
+    return len(others) >= FEWEST_TO_PRUNE and statistics.fmean(aucs) < statistics.median(others)
+
+
+def _frozen(trial: Trial, kinds: Mapping[str, "BaseDistribution"]) -> Any:
+    """Return the trial as optuna knows one."""
+    optuna = import_optuna()
+    states = optuna.trial.TrialState
+    cut = states.PRUNED if trial.aucs and trial.problem is None else states.FAIL
+    return optuna.trial.create_trial(
+        state=states.COMPLETE if trial.is_complete else cut,
+        value=trial.auc if trial.is_complete else None,
+        params=dict(trial.point),
+        distributions=dict(kinds),
+        intermediate_values=dict(enumerate(trial.aucs)),
+    )
+
+
+def _distribution(kind: Choice | Between | Whole) -> "BaseDistribution":
+    distributions = import_optuna().distributions
+    found: BaseDistribution
+    if isinstance(kind, Choice):
+        found = distributions.CategoricalDistribution(kind.options)
+    elif isinstance(kind, Whole):
+        found = distributions.IntDistribution(kind.low, kind.high, log=kind.log)
+    else:
+        found = distributions.FloatDistribution(kind.low, kind.high, log=kind.log)
+    return found
+
+
+def import_optuna() -> Any:
+    """Return optuna.
+
+    Raises:
+        MissingExtraError: It is not installed.
+    """
+    try:
+        import optuna
+    except ImportError as problem:
+        raise MissingExtraError(
+            "tuning needs optuna, which is not installed; pip install 'dmte[tune]'"
+        ) from problem
+    return optuna

@@ -1,0 +1,118 @@
+"""What a search may change about a recipe, as a space of names and ranges.
+
+λ_h = decay^h, so that the number of hops H and one number stand for the hop weights. A recipe
+brings what is not in the space: the encoder, the number of epochs, when to stop.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from dmte.config import RECIPES, Settings
+
+DEFAULT = "recommended"
+OPEN, OTHERWISE_OPEN = "open", 200  # A width left open, and the paper's where it cannot be.
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One of these."""
+
+    options: tuple[str | int | bool, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A number from low to high, on a logarithmic scale if so said."""
+
+    low: float
+    high: float
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A whole number from low to high, on a logarithmic scale if so said."""
+
+    low: int
+    high: int
+    log: bool = False
+
+
+SPACE: Mapping[str, Choice | Between | Whole] = MappingProxyType(
+    {
+        "recipe": Choice(tuple(RECIPES)),
+        "hops": Whole(1, 6),
+        "decay": Between(0.1, 1.0),
+        "dim": Choice((OPEN, 64, 128, 200, 256, 512)),
+        "learning_rate": Between(0.0005, 0.1, log=True),
+        "mixing_learning_rate": Between(0.0001, 0.01, log=True),
+        "activation": Choice(("none", "tanh")),
+        "mixing": Choice((False, True)),
+        "unit_rows": Choice((False, True)),
+        "structure": Choice((False, True)),
+        "loss": Choice(("ranking", "pointwise")),
+        "sharpness": Between(2.0, 40.0, log=True),
+        "num_negatives": Whole(1, 20, log=True),
+        "noise_power": Between(0.0, 1.0),
+        "hide_supervised": Choice((False, True)),
+    }
+)
+"""What is searched. What the recipe decides besides, such as the encoder, comes with it."""
+
+NEARBY: Sequence[Mapping[str, Any]] = (
+    {"hops": 6, "decay": 0.8},
+    {"hops": 3, "decay": 0.4},
+    {"num_negatives": 20},
+    {"mixing_learning_rate": 0.003},
+    {"sharpness": 20.0},
+    {"mixing": False},
+    {"structure": True, "dim": 512},
+    {"learning_rate": 0.03, "noise_power": 0.75},
+)
+"""What trials change about the default before optuna proposes: few trials find more close by."""
+
+
+def settings_of(point: Mapping[str, Any]) -> Settings:
+    """Return the settings a point of the search space stands for.
+
+    >>> settings_of(point_of("paper") | {"hops": 3, "decay": 0.5}).hop_weights
+    (1.0, 0.5, 0.25)
+
+    Raises:
+        ConfigError: They contradict each other.
+    """
+    values = dict(point)
+    start = RECIPES[values.pop("recipe")]
+    decay = values.pop("decay")
+    weights = tuple(round(decay**hop, 4) for hop in range(values.pop("hops")))
+    if values["dim"] == OPEN:
+        is_open = replace(start, structure=values["structure"], dim=OTHERWISE_OPEN).is_all_text
+        values["dim"] = None if is_open else OTHERWISE_OPEN
+    for name in ("learning_rate", "mixing_learning_rate", "sharpness", "noise_power"):
+        values[name] = float(f"{values[name]:.3g}")  # More digits would only look precise.
+    return replace(start, hop_weights=weights, **values)
+
+
+def point_of(recipe: str) -> dict[str, Any]:
+    """Return the point of the search space closest to a recipe."""
+    settings = RECIPES[recipe]
+    weights = settings.hop_weights
+    point = {name: getattr(settings, name) for name in SPACE if hasattr(settings, name)}
+    # Any weights λ become the decay that leads from the first to the last.
+    decay = (weights[-1] / weights[0]) ** (1 / (len(weights) - 1)) if len(weights) > 1 else 1.0
+    point |= {"recipe": recipe, "decay": round(decay, 4)}
+    point["dim"] = OPEN if settings.dim is None else settings.dim
+    return {name: _inside(point[name], kind) for name, kind in SPACE.items()}
+
+
+def _inside(value: Any, kind: Choice | Between | Whole) -> Any:
+    if not isinstance(kind, Choice):
+        return min(max(value, kind.low), kind.high)
+    if value in kind.options:
+        return value
+    return min(
+        (option for option in kind.options if isinstance(option, int)),
+        key=lambda option: abs(option - value),
+    )

@@ -1,0 +1,148 @@
+"""``dmte tune`` and ``dmte train --settings``, run as processes on a small network."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from dmte.cli import main
+from dmte.network import write_folder
+from dmte.network.synthetic import PlantedTopics
+from dmte.tuning import search
+
+pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")
+jsonschema = pytest.importorskip("jsonschema", reason="the schemas are checked with jsonschema")
+
+Answer = tuple[int | str | None, str, str]
+Run = Callable[..., subprocess.CompletedProcess[str]]
+SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "tune.json"
+SMALL = ("tune", "net", "--splits", "1", "--trials", "1")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def net(cli_folder: Path) -> None:
+    """A network that trains in a second, in the folder ``net``."""
+    network = PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(5))
+    numbered = replace(network, ids=tuple(map(str, range(80))), labels=None)
+    write_folder(numbered, cli_folder / "net")
+
+
+@pytest.fixture(scope="module")
+def tuned(dmte: Run) -> subprocess.CompletedProcess[str]:
+    """A search of one trial, the default, into ``found.toml``."""
+    done = dmte(*SMALL, "--out", "found.toml", "--json")
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_the_outcome_keeps_to_its_schema(tuned: subprocess.CompletedProcess[str]) -> None:
+    outcome = json.loads(tuned.stdout)
+    jsonschema.validate(outcome, json.loads(SCHEMA.read_text()))
+    assert (outcome["trials"], outcome["kept"], outcome["fresh"]) == (1, "default", None)
+    assert tuned.stderr.startswith("trial   0  AUC ")
+    assert tuned.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def answer(
+    cli_folder: Path,
+    tuned: subprocess.CompletedProcess[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[..., Answer]:
+    """The command line in this process, after ``tuned``: a process takes seconds to start."""
+    assert tuned.returncode == 0
+    monkeypatch.chdir(cli_folder)
+
+    def run(*arguments: str) -> Answer:
+        with pytest.raises(SystemExit) as stopped:
+            main(list(arguments))
+        return stopped.value.code, *capsys.readouterr()
+
+    return run
+
+
+def test_training_takes_what_tuning_wrote(
+    answer: Callable[..., Answer], cli_folder: Path, tuned: subprocess.CompletedProcess[str]
+) -> None:
+    text = (cli_folder / "found.toml").read_text()
+    assert text.startswith("# ")
+    assert "net, " in text
+    train = ("train", "net", "--out", "model", "--settings", "found.toml", "--json", "--quiet")
+    code, out, error = answer(*train, "--epochs", "2", "--dim", "32")
+    assert code == 0, error
+    expected = json.loads(tuned.stdout)["settings"] | {"epochs": 2, "dim": 32}
+    assert json.loads(out)["settings"] == expected
+
+
+def test_the_same_command_again_repeats_the_outcome(
+    answer: Callable[..., Answer], tuned: subprocess.CompletedProcess[str]
+) -> None:
+    again = answer(*SMALL, "--out", "found.toml", "--json", "--quiet")
+    assert again == (0, tuned.stdout, "")
+
+
+def test_a_search_goes_on_when_asked_for_more(
+    answer: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "FRESH_SPLITS", 2)
+    code, out, error = answer(*SMALL, "--out", "found.toml", "--trials", "2", "--json")
+    assert code == 0
+    outcome = json.loads(out)
+    jsonschema.validate(outcome, json.loads(SCHEMA.read_text()))
+    assert outcome["search"]["best"]["auc"] >= outcome["search"]["default"]["auc"]
+    assert error.startswith("going on after trial 0\ntrial   1 ")
+    code, out, error = answer(*SMALL, "--out", "found.toml", "--trials", "2", "--quiet")
+    assert (code, error) == (0, "")
+    assert out.splitlines()[-1].startswith("settings in found.toml; ")
+    assert "\x1b" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*SMALL, "--out", "mine.toml"), "mine.toml exists already"),
+        ((*SMALL, "--out", "mine.json"), "ends in .toml"),
+        ((*SMALL, "--out", "net/x.toml/x.toml", "--trials", "0"), "trials must be at least 1"),
+        (SMALL, "--out settings.toml"),
+        ((*SMALL, "--out", "found.toml", "--seed", "1"), "holds a search with another seed"),
+        (("tune", "concepts", "--out", "found.toml"), "another network"),
+        (("train", "net", "--out", "x", "--settings", "gone.toml"), "gone.toml cannot be read"),
+    ],
+)
+def test_a_mistake_is_one_line_and_harms_no_file(
+    answer: Callable[..., Answer], cli_folder: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    precious = cli_folder / "mine.toml"
+    precious.write_text("dim = 64\n")
+    code, out, error = answer(*arguments)
+    assert (code, out, error.count("\n")) == (2, "", 1)
+    assert message in error
+    assert precious.read_text() == "dim = 64\n"
+
+
+def test_ctrl_c_ends_the_search_and_the_best_so_far_is_written(cli_folder: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dmte", *SMALL, "--trials", "1000", "--out", "cut.toml"],
+        cwd=cli_folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONUNBUFFERED": "1"},
+    )
+    assert process.stderr is not None
+    assert process.stderr.readline().startswith("trial   0")
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=120)
+    assert process.returncode == 0, error
+    assert "search ended" in error
+    assert "settings in cut.toml" in out
+    assert tomllib.loads((cli_folder / "cut.toml").read_text())["epochs"] >= 1

@@ -1,0 +1,88 @@
+"""Settings in a file: what it says is taken, and what it should not say is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from dmte.config import PAPER, VARIANTS, Settings
+from dmte.errors import ConfigError
+from dmte.objective import ObjectiveWeights
+from dmte.settings_file import change_settings, read_settings, settings_text
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        Settings(),
+        *VARIANTS.values(),
+        Settings(dim=64, structure_hop_weights=(1.0, 1e-05), max_vocabulary=7),
+    ],
+)
+@pytest.mark.parametrize("kind", ["toml", "json"])
+def test_settings_survive_a_file(settings: Settings, kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"settings.{kind}"
+    toml = settings_text(settings, ["found by eye", "", 'a "note" \\ of ours'])
+    path.write_text(toml if kind == "toml" else json.dumps(settings.to_dict()))
+    # The start must not show through, whatever it is.
+    for start in (Settings(), PAPER):
+        assert read_settings(path, start) == settings
+
+
+def test_a_file_changes_what_it_names_and_options_go_before(tmp_path: Path) -> None:
+    path = tmp_path / "some.toml"
+    path.write_text("structure = true\nepochs = 7\nlearning_rate = 1\n[objective]\ntext_text = 2\n")
+    # The structure half needs a width, which only the option says.
+    found = change_settings(Settings(), path, {"dim": 32, "epochs": 3})
+    assert found == Settings(
+        structure=True,
+        dim=32,
+        epochs=3,
+        learning_rate=1.0,
+        objective=ObjectiveWeights(text_text=2.0),
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.toml", "learning-rate = 0.1", "no setting; did you mean 'learning_rate'"),
+        ("a.toml", "zzzz = 1", "'zzzz', which is no setting$"),
+        ("a.toml", 'dim = "wide"', "dim takes a whole number or \"none\", not 'wide'"),
+        ("a.toml", "epochs = true", "epochs takes a whole number, not True"),
+        ("a.toml", "epochs = 1.5", "epochs takes a whole number, not 1.5"),
+        ("a.toml", 'epochs = "none"', "epochs takes a whole number, not 'none'"),
+        ("a.toml", "mixing = 1", "mixing takes true or false, not 1"),
+        ("a.toml", "encoder = 3", "encoder takes a text in quotes, not 3"),
+        ("a.toml", "hop_weights = 1", "hop_weights takes numbers in brackets"),
+        ("a.toml", 'hop_weights = [1, "x"]', "hop_weights takes a number, not 'x'"),
+        ("a.toml", "objective = [1, 1, 1, 1]", "objective takes a table with text_text"),
+        ("a.toml", "[objective]\ntext_txt = 1", "no part of it; did you mean 'text_text'"),
+        ("a.toml", "learning_rate = 1" + "0" * 400, "too large"),
+        ("a.toml", "dim = 7", r"dim must be .* \(with the settings of .*a.toml\)"),
+        ("a.toml", "learning_rate = nan", "learning_rate must be above 0"),
+        ("a.toml", "dim 7", "a.toml is no TOML"),
+        ("a.json", "{", "a.json is no JSON"),
+        ("a.json", "[" * 100_000, "a.json is no JSON"),
+        ("a.json", "[1]", "holds no names with values"),
+        ("a.yaml", "dim: 7", "ends in .toml or .json"),
+        ("a.toml", "\x00", "a.toml is no TOML"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_the_files_name(
+    name: str, content: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=message) as refused:
+        read_settings(path)
+    assert name in str(refused.value)
+    assert len(str(refused.value)) < 400
+
+
+def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"gone\.toml cannot be read: No such file"):
+        read_settings(tmp_path / "gone.toml")
+    (tmp_path / "utf16.toml").write_bytes("dim = 64".encode("utf-16"))
+    with pytest.raises(ConfigError, match=r"utf16\.toml is no TOML"):
+        read_settings(tmp_path / "utf16.toml")
