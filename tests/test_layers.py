@@ -99,6 +99,8 @@ LAYERS = [
     "evaluation",
     # use
     "suggestions",
+    "connections",
+    "explanation",
     "export",
     "plots",
     "__init__",
@@ -110,6 +112,7 @@ LAYERS = [
     "cli.info",
     "cli.similar",
     "cli.suggest",
+    "cli.explain",
     "cli.export",
     "cli.demo",
     "cli.fits",

@@ -6,6 +6,8 @@ from .embedding import Embedding as Embedding
 from .embedding import Neighbor as Neighbor
 from .errors import DmteError as DmteError
 from .errors import DmteWarning as DmteWarning
+from .explanation import Explanation as Explanation
+from .explanation import explain as explain
 from .method import Dmte as Dmte
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns
