@@ -119,7 +119,7 @@ def _word_lines(found: Explanation, trained: TrainedModel, k: int) -> Iterator[s
     for part in found.words[:k]:
         where = f"{part.in_a or '-':<4}  {part.in_b or '-'}"
         yield _line(part.contribution, found, f"{part.word:<{names}}  {where}")
-    yield from _rest(found.words[k:], found, "words")
+    yield from _rest(found.words[k:], found, "word", "words")
     related = [pair for pair in found.pairs if pair.a != pair.b][:k]
     if related:
         yield "\nrelated words, one of A and one of B"
@@ -134,7 +134,7 @@ def _vertex_lines(found: Explanation, k: int, widest: int) -> Iterator[str]:
         steps = ["-" if one is None else one for one in (part.steps_a, part.steps_b)]
         name = f"{shorten(part.id, names):<{names}}"
         yield _line(part.contribution, found, f"{name}  {steps[0]}, {steps[1]}")
-    yield from _rest(found.vertices[k:], found, "vertices")
+    yield from _rest(found.vertices[k:], found, "vertex", "vertices")
 
 
 def _connection_lines(found: Explanation, k: int, width: int, *, directed: bool) -> Iterator[str]:
@@ -152,10 +152,12 @@ def _connection_lines(found: Explanation, k: int, width: int, *, directed: bool)
         yield "  no vertex is within reach of both"
 
 
-def _rest(parts: Sequence[WordPart | VertexPart], found: Explanation, what: str) -> Iterator[str]:
+def _rest(
+    parts: Sequence[WordPart | VertexPart], found: Explanation, one: str, many: str
+) -> Iterator[str]:
     if parts:
         total = sum(part.contribution for part in parts)
-        yield _line(total, found, f"({len(parts):,} other {what})")
+        yield _line(total, found, f"({len(parts):,} other {one if len(parts) == 1 else many})")
 
 
 def _heading(what: str, columns: str) -> str:
