@@ -108,6 +108,9 @@ LAYERS = [
     "tuning",
     # use
     "suggestions",
+    "connections",
+    "explanation",
+    "labelling",
     "export",
     "plots",
     "__init__",
@@ -120,6 +123,8 @@ LAYERS = [
     "cli.info",
     "cli.similar",
     "cli.suggest",
+    "cli.explain",
+    "cli.classify",
     "cli.export",
     "cli.demo",
     "cli.fits",

@@ -6,6 +6,10 @@ from .embedding import Embedding as Embedding
 from .embedding import Neighbor as Neighbor
 from .errors import DmteError as DmteError
 from .errors import DmteWarning as DmteWarning
+from .explanation import Explanation as Explanation
+from .explanation import explain as explain
+from .labelling import Labelling as Labelling
+from .labelling import label_vertices as label_vertices
 from .method import Dmte as Dmte
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns
@@ -14,6 +18,7 @@ from .network import network_from_frames as network_from_frames
 from .network import network_from_networkx as network_from_networkx
 from .network import network_from_scipy as network_from_scipy
 from .network import read_folder as read_folder
+from .network import read_labels as read_labels
 from .network import read_network as read_network
 from .network import read_tables as read_tables
 from .network import write_folder as write_folder

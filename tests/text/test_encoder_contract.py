@@ -172,3 +172,11 @@ def test_the_word_average_divides_by_the_words_it_knows() -> None:
     torch.testing.assert_close(
         encode(encoder, ["graph unheard text"]), encode(encoder, ["graph text"])
     )
+
+
+def test_a_text_is_the_sum_of_its_words_where_it_has_parts(encoder: TextEncoder[Any]) -> None:
+    parts = encoder.word_parts(VOCABULARY.encode(TEXTS))
+    assert (parts is None) == (not isinstance(encoder, WordAverage | SpectralWords))
+    if parts is not None:
+        summed = torch.from_numpy(parts.amounts @ parts.directions.numpy())
+        torch.testing.assert_close(summed, encode(encoder, TEXTS).detach())

@@ -32,6 +32,8 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "tune": "Search better settings for one network.",
         "similar": "Find the vertices closest to a vertex or to a text.",
         "suggest": "Find links that are missing.",
+        "explain": "Show why two vertices score as they do.",
+        "classify": "Label the vertices that have no label yet.",
         "export": "Write the vectors to a file for other programs.",
         "evaluate": "Measure methods by hidden links or by labels.",
         "reproduce": "Measure the tables and figures of the paper again.",

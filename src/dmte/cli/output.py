@@ -1,6 +1,7 @@
 """What a verb found: a table for people, JSON or CSV for programs."""
 
 import csv
+import io
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -22,9 +23,16 @@ def print_json(value: object) -> None:
 
 def print_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Print a header and a line per row; several labels of one cell have semicolons between."""
-    writer = csv.writer(sys.stdout)
+    sys.stdout.write(csv_text(rows, columns))
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    """Return what ``print_csv`` prints."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file)
     writer.writerow(columns)
     writer.writerows([_cell(row[column]) for column in columns] for row in rows)
+    return file.getvalue()
 
 
 def refuse_both(*, as_json: bool, as_csv: bool) -> None:

@@ -18,6 +18,7 @@ A task holds the vertices, so every method is trained and tested on the same one
 """
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ from torch import Tensor
 
 from dmte.errors import ConfigError, SplitError, TrainingError
 from dmte.network import TextualNetwork
+from dmte.network.textual_network import Labels
 from dmte.randomness import generator_for
 
 COST = 1.0
@@ -103,10 +105,10 @@ class ClassTask:
         """
         if not 0 < cost < float("inf"):
             raise ConfigError(f"cost must be a positive number, not {cost}")
-        rows = _unit_rows(features, len(self.targets))
+        rows = unit_rows(features, len(self.targets))
         known = self.targets[self.train].numpy()
-        decisions = _decisions(rows[self.train.numpy()], known, rows[self.test.numpy()], cost)
-        predicted = _predict(decisions, is_multi_label=self.is_multi_label)
+        decisions = decide(rows[self.train.numpy()], known, rows[self.test.numpy()], cost)
+        predicted = choose_classes(decisions, is_multi_label=self.is_multi_label)
         return f1_scores(self.targets[self.test], torch.from_numpy(predicted))
 
 
@@ -120,7 +122,7 @@ def class_task(network: TextualNetwork, label_fraction: float, seed: int) -> Cla
     """
     if not 0 < label_fraction < 1:
         raise SplitError(f"label_fraction must be between 0 and 1, not {label_fraction}")
-    targets = _targets(network)
+    targets = class_targets(network.labels or (), network.classes)
     labelled = targets.any(dim=1).nonzero().squeeze(1)
     if len(labelled) == 0:
         raise SplitError("the network has no labels; classification needs vertices with classes")
@@ -178,16 +180,21 @@ def f1_scores(
     return ClassScores(float(macro), float(micro))
 
 
-def _targets(network: TextualNetwork) -> Bool[Tensor, "vertices classes"]:
-    columns = {name: column for column, name in enumerate(network.classes)}
-    targets = torch.zeros(network.num_vertices, len(columns), dtype=torch.bool)
-    for vertex, names in enumerate(network.labels or ()):
+def class_targets(labels: Labels, classes: Sequence[str]) -> Bool[Tensor, "vertices classes"]:
+    """Return whether a vertex has a class, in the order of ``classes``.
+
+    >>> class_targets([frozenset({"b"}), frozenset()], ["a", "b"]).tolist()
+    [[False, True], [False, False]]
+    """
+    columns = {name: column for column, name in enumerate(classes)}
+    targets = torch.zeros(len(labels), len(columns), dtype=torch.bool)
+    for vertex, names in enumerate(labels):
         for name in names:
             targets[vertex, columns[name]] = True
     return targets
 
 
-def _unit_rows(features: Features, num_vertices: int) -> Rows:
+def unit_rows(features: Features, num_vertices: int) -> Rows:
     """Return the features as scikit-learn takes them, every row but zeros divided by its length.
 
     Raises:
@@ -220,7 +227,7 @@ def _sparse(features: sp.csr_array | sp.csr_matrix) -> sp.csr_matrix:
     return sp.csr_matrix(parts, shape=rows.shape)
 
 
-def _decisions(
+def decide(
     train: Rows,
     targets: Bool[np.ndarray, "train classes"],
     test: Rows,
@@ -268,7 +275,7 @@ def _separate(
     return decisions
 
 
-def _predict(
+def choose_classes(
     decisions: Float[np.ndarray, "test classes"], *, is_multi_label: bool
 ) -> Bool[np.ndarray, "test classes"]:
     """Return the classes above 0 if there may be several, else the highest; never none."""

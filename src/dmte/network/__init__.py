@@ -3,7 +3,7 @@
 from dmte.network.columns import Columns
 from dmte.network.conversion import network_from_networkx, network_from_scipy
 from dmte.network.datasets import DATASETS
-from dmte.network.files import read_network, read_tables
+from dmte.network.files import read_labels, read_network, read_tables
 from dmte.network.folders import read_folder, write_folder
 from dmte.network.frames import network_from_frames
 from dmte.network.textual_network import TextualNetwork
@@ -17,6 +17,7 @@ __all__ = [
     "network_from_networkx",
     "network_from_scipy",
     "read_folder",
+    "read_labels",
     "read_network",
     "read_tables",
     "write_folder",

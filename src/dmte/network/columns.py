@@ -126,7 +126,7 @@ def find_vertex_columns(table: str, present: Iterable[str], columns: Columns) ->
     name = found.pop("id")
     if name is None:
         raise NetworkError(
-            f"{table} has no column that is obviously the id, only {_listed(present)}; "
+            f"{table} has no column that is obviously the id, only {listed(present)}; "
             "name one of them 'id', or say which it is"
         )
     return VertexColumns(id=name, **found)
@@ -178,7 +178,7 @@ def _take_by_place(
     if source is None or target in (None, source) or len(present) not in (2, 3):
         raise NetworkError(
             f"{table} has no columns that are obviously the ends of an edge, only "
-            f"{_listed(present)}; name two of them 'source' and 'target', or say which they are"
+            f"{listed(present)}; name two of them 'source' and 'target', or say which they are"
         )
     return EdgeColumns(source=source, target=target, weight=weight, by_place=True)
 
@@ -187,7 +187,7 @@ def _named(table: str, role: str, present: list[str], columns: Columns) -> str |
     name: str | None = getattr(columns, role)
     if name is not None and name not in present:
         raise NetworkError(
-            f"{table} has no column {name!r} to take the {role} from; it has {_listed(present)}"
+            f"{table} has no column {name!r} to take the {role} from; it has {listed(present)}"
         )
     return name
 
@@ -201,6 +201,8 @@ def _spelling(name: str) -> str:
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
 
-def _listed(present: list[str]) -> str:
+def listed(names: Iterable[str]) -> str:
+    """Return the names of columns for an error, the first of many."""
+    present = list(names)
     shown = ", ".join(repr(name[:40]) for name in present[:20]) or "no columns"
     return f"{shown} and {len(present) - 20} more" if len(present) > 20 else shown

@@ -10,7 +10,7 @@
 Whether edges lead one way only is the reader's argument, whatever is on disk.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -24,7 +24,7 @@ from dmte.network.folders import GRAPH, TEXTS, read_folder
 from dmte.network.graphml import read_graphml
 from dmte.network.notes import find_notes, is_model, read_notes
 from dmte.network.table_files import READERS, read_table
-from dmte.network.tables import Table, network_from_tables
+from dmte.network.tables import Table, labels_from_table, network_from_tables
 from dmte.network.textual_network import TextualNetwork
 
 Pair = tuple[Table | None, Table | None]
@@ -97,6 +97,23 @@ def read_tables(
     network = network_from_tables(read(vertices), read(edges), columns=columns, directed=directed)
     _warn_of_gaps(str(edges if vertices is None else vertices), network)
     return network
+
+
+def read_labels(
+    path: Path | str,
+    ids: Sequence[str],
+    *,
+    columns: Columns = GUESSED,
+    format: str | None = None,  # noqa: A002
+) -> tuple[frozenset[str], ...]:
+    """Return the labels that a table of ids and labels, such as a CSV, gives to these vertices.
+
+    A vertex that is not in the table, or has nothing in its cell, has no label.
+
+    Raises:
+        NetworkError: It cannot be read, or names a vertex that is not there; says file and line.
+    """
+    return labels_from_table(read_table(Path(path), format), ids, columns)
 
 
 def _read_dataset(name: str, *, directed: bool) -> TextualNetwork:

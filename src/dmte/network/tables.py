@@ -25,6 +25,7 @@ from dmte.network.columns import (
     VertexColumns,
     find_edge_columns,
     find_vertex_columns,
+    listed,
 )
 from dmte.network.textual_network import TextualNetwork, find_position
 
@@ -115,6 +116,37 @@ def network_from_tables(
         directed=directed,
         labels=_labels(vertices, found.label),
     )
+
+
+def labels_from_table(
+    table: Table, ids: Sequence[str], columns: Columns = GUESSED
+) -> tuple[frozenset[str], ...]:
+    """Return the labels that a table gives to vertices, an empty set for those not in it.
+
+    Of two columns, that which is not the id holds the labels, whatever its name.
+
+    >>> table = Table(name="t", columns={"id": ["b"], "topic": ["x"]}, place="row {}".format)
+    >>> labels_from_table(table, ["a", "b"])
+    (frozenset(), frozenset({'x'}))
+
+    Raises:
+        NetworkError: An id is not among ``ids`` or occurs twice, or no column is obvious.
+    """
+    found = find_vertex_columns(table.name, table.columns, columns)
+    others = [name for name in table.columns if name != found.id]
+    column = others[0] if found.label is None and len(others) == 1 else found.label
+    if column is None:
+        raise NetworkError(
+            f"{table.name} has no column that is obviously the label, only "
+            f"{listed(table.columns)}; name one of them 'label', or say which it is"
+        )
+    rows, cells = _positions(table, found.id), table.columns[column]
+    positions = {name: position for position, name in enumerate(ids)}
+    labels: list[frozenset[str]] = [frozenset()] * len(ids)
+    for name, row in rows.items():
+        position = _find(positions, name, table.place(row), "id", "the network")
+        labels[position] = frozenset(_several(table, row, "label", cells[row]))
+    return tuple(labels)
 
 
 def _ends_as_vertices(edges: Table | None, columns: Columns) -> Table:

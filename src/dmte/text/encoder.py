@@ -10,8 +10,9 @@ tests/text/test_encoder_contract.py holds every encoder to them:
 """
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+import scipy.sparse as sp
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -19,6 +20,15 @@ from torch import Tensor, nn
 from dmte.text.vocabulary import TokenizedTexts
 
 Prepared = TypeVar("Prepared")
+
+
+class WordParts(NamedTuple):
+    """X word by word: X = A D, where a_iw is how much of word w there is in text i."""
+
+    amounts: sp.csr_array
+    """A, a row per text and a column per word."""
+    directions: Float[Tensor, "words dim"]
+    """D, a row per word."""
 
 
 class TextEncoder(nn.Module, ABC, Generic[Prepared]):
@@ -39,3 +49,7 @@ class TextEncoder(nn.Module, ABC, Generic[Prepared]):
     @abstractmethod
     def forward(self, prepared: Prepared) -> Float[Tensor, "texts dim"]:
         """Return X."""
+
+    def word_parts(self, texts: TokenizedTexts) -> WordParts | None:  # noqa: ARG002
+        """Return X as a sum over words, or None where a text is more than that."""
+        return None

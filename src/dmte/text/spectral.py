@@ -7,12 +7,13 @@ with B the damped TF-IDF vectors and V the directions of the texts it was starte
 """
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.text.encoder import TextEncoder
+from dmte.text.encoder import TextEncoder, WordParts
 from dmte.text.tfidf import rarity, strongest_directions, weigh_words
 from dmte.text.vocabulary import TokenizedTexts
 
@@ -45,11 +46,20 @@ class SpectralWords(TextEncoder[Tensor]):
 
     def prepare(self, texts: TokenizedTexts) -> Float[Tensor, "texts dim"]:
         """Return X, which no step changes."""
-        rarities = self.rarities.numpy().astype(np.float64)
-        words = weigh_words(texts, rarities, damped=True)
-        features = torch.from_numpy(words @ self.directions.numpy())
+        features = torch.from_numpy(self._weigh(texts) @ self.directions.numpy())
         return normalize(features.to(self.directions.dtype))
 
     def forward(self, prepared: Float[Tensor, "texts dim"]) -> Float[Tensor, "texts dim"]:
         """Return X."""
         return prepared
+
+    def word_parts(self, texts: TokenizedTexts) -> WordParts:
+        """Return B, every row divided by the length that B V has there, and V."""
+        words = self._weigh(texts)
+        lengths = np.linalg.norm(words @ self.directions.numpy(), axis=1)
+        scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+        return WordParts(sp.csr_array(sp.diags_array(scale) @ words), self.directions)
+
+    def _weigh(self, texts: TokenizedTexts) -> sp.csr_array:
+        """Return B."""
+        return weigh_words(texts, self.rarities.numpy().astype(np.float64), damped=True)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from dmte.randomness import truncated_gaussian
 from dmte.sparse import SparseMatrix
-from dmte.text.encoder import TextEncoder
+from dmte.text.encoder import TextEncoder, WordParts
 from dmte.text.vocabulary import TokenizedTexts
 
 
@@ -30,3 +30,7 @@ class WordAverage(TextEncoder[SparseMatrix]):
     def forward(self, prepared: SparseMatrix) -> Float[Tensor, "texts dim"]:
         """Return B E_w."""
         return prepared @ self.words
+
+    def word_parts(self, texts: TokenizedTexts) -> WordParts:
+        """Return B and E_w."""
+        return WordParts(texts.bag_of_words(), self.words.detach())

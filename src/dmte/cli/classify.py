@@ -1,0 +1,163 @@
+"""``dmte classify``: labels for the vertices that have none."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from dmte.cli.neighbors import shorten, terminal_width
+from dmte.cli.networks import JsonOption
+from dmte.cli.output import CsvOption, csv_text, print_csv, print_json, refuse_both
+from dmte.cli.similar import ModelArgument
+from dmte.errors import ConfigError
+from dmte.export import new_file
+from dmte.labelling import Labelling, label_vertices
+from dmte.network import Columns, TextualNetwork, read_labels
+from dmte.trained import TrainedModel
+
+COLUMNS = ("id", "label", "confidence")
+
+
+def classify(
+    model: ModelArgument,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="A table of ids and labels instead of the model's: CSV, TSV, Parquet or JSON; "
+            "or -."
+        ),
+    ] = None,
+    id_column: Annotated[str | None, typer.Option(help="The column of the ids in it.")] = None,
+    label_column: Annotated[str | None, typer.Option(help="The column of the labels.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the labels to this file, .csv or .json.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    k: Annotated[int, typer.Option("-k", help="How many to show, the surest first.")] = 20,
+    seed: Annotated[int, typer.Option(help="Deals out the folds of cross-validation.")] = 0,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Label the vertices of a model that have no label, and say how far to trust it.
+
+    A linear SVM learns from those that have one.
+    """
+    refuse_both(as_json=as_json, as_csv=as_csv)
+    _check(k, out, labels, id_column or label_column)
+    trained = TrainedModel.load(model)
+    network = trained.network
+    given = network.labels or (frozenset(),) * network.num_vertices
+    if labels is not None:
+        given = read_labels(labels, network.ids, columns=Columns(id=id_column, label=label_column))
+    elif not any(given):
+        raise ConfigError(
+            f"no vertex of {model} carries a label; give some with --labels FILE, a table of ids "
+            "and labels"
+        )
+    found = label_vertices(trained.embedding, given, seed)
+    if out is not None:
+        _write(out, found, replace=force)
+    if as_json:
+        print_json(_as_json(found))
+    elif as_csv:
+        print_csv(_rows(found), COLUMNS)
+    else:
+        _print_table(found, network, k, out)
+
+
+def _check(k: int, out: Path | None, labels: Path | None, column: str | None) -> None:
+    if k < 1:
+        raise ConfigError(f"k must be at least 1, not {k}")
+    if out is not None and out.suffix.lower() not in (".csv", ".json"):
+        raise ConfigError(f"{out} must end in .csv or .json")
+    if labels is None and column is not None:
+        raise ConfigError(f"the column {column!r} is one of a file; give it with --labels FILE")
+
+
+def _rows(found: Labelling) -> list[dict[str, Any]]:
+    return [
+        {
+            "id": one.id,
+            "label": one.labels,
+            "confidence": [round(value, 4) for value in one.confidences],
+        }
+        for one in found.predictions
+    ]
+
+
+def _as_json(found: Labelling) -> dict[str, Any]:
+    return {
+        "labelled": found.num_labelled,
+        "unlabelled": len(found.predictions),
+        "multi_label": found.is_multi_label,
+        "labels": dict(found.counts),
+        "estimate": {
+            "folds": found.num_folds,
+            "macro_f1": round(found.scores.macro_f1, 4),
+            "micro_f1": round(found.scores.micro_f1, 4),
+            "commonest_micro_f1": round(found.commonest, 4),
+            "precision": round(found.precision, 4),
+            "mean_confidence": round(found.mean_confidence, 4),
+        },
+        "predictions": [
+            {
+                "id": row["id"],
+                "labels": [
+                    {"label": label, "confidence": confidence}
+                    for label, confidence in zip(row["label"], row["confidence"], strict=True)
+                ],
+            }
+            for row in _rows(found)
+        ],
+    }
+
+
+def _write(out: Path, found: Labelling, *, replace: bool) -> None:
+    is_json = out.suffix.lower() == ".json"
+    text = json.dumps(_as_json(found), indent=2) if is_json else csv_text(_rows(found), COLUMNS)
+    with new_file(out, replace=replace) as file:
+        file.write(text.encode())
+
+
+def _print_table(found: Labelling, network: TextualNetwork, k: int, out: Path | None) -> None:
+    scores = found.scores
+    kind = "labels, several per vertex" if found.is_multi_label else "labels"
+    print(
+        f"{found.num_labelled:,} vertices labelled with {len(found.counts)} {kind}, "
+        f"{len(found.predictions):,} without"
+    )
+    print(
+        f"cross-validation, {found.num_folds} folds: Macro-F1 {100 * scores.macro_f1:.1f}, "
+        f"Micro-F1 {100 * scores.micro_f1:.1f} (one label for all: {100 * found.commonest:.1f})\n"
+    )
+    if not found.predictions:
+        print("every vertex has a label already, so there is nothing to label")
+        return
+    print("\n".join(_lines(found, network, k)))
+    left = len(found.predictions) - k
+    if left > 0 and out is None:
+        print(f"     and {left:,} more; --out FILE, --csv and --json have them all")
+    if out is not None:
+        print(out)
+
+
+def _lines(found: Labelling, network: TextualNetwork, k: int) -> list[str]:
+    """Return a line per vertex, the surest first: confidence, labels, id and some of its text."""
+    width = terminal_width()
+    surest = sorted(found.predictions, key=lambda one: -one.confidences[0])[:k]
+    said = [
+        ", ".join(
+            f"{label} {int(100 * value)} %"  # Rounded up, nearly sure would be quite sure.
+            for label, value in zip(one.labels, one.confidences, strict=True)
+        )
+        for one in surest
+    ]
+    ids = min(max(len(one.id) for one in surest), width // 3)
+    widest = min(max(map(len, said)), width // 3)
+    lines = []
+    for rank, (labels, one) in enumerate(zip(said, surest, strict=True), start=1):
+        start = f"{rank:>3}. {shorten(one.id, ids):<{ids}}  {shorten(labels, widest):<{widest}}  "
+        text = network.texts[network.position(one.id)]
+        lines.append((start + shorten(text, width - len(start))).rstrip())
+    return lines

@@ -1,0 +1,203 @@
+"""Explaining a score and labelling vertices, run as processes; their JSON fits the schemas."""
+
+import csv
+import io
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmte.cli import main
+from dmte.config import VARIANTS
+from dmte.method import Dmte
+from dmte.network import TextualNetwork, read_network
+
+jsonschema = pytest.importorskip("jsonschema")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+Ask = Callable[..., str]
+pytestmark = pytest.mark.usefixtures("models", "areas")
+
+
+@pytest.fixture(scope="module")
+def models(cli_folder: Path, network: TextualNetwork) -> None:
+    """One model of either kind in the folder the command line runs in."""
+    Dmte(dim=64, epochs=5).train(network, seed=0).save(cli_folder / "model")
+    bilstm = replace(VARIANTS["bilstm"], dim=16, epochs=1)
+    Dmte.of(bilstm).train(network, seed=0).save(cli_folder / "bilstm")
+
+
+@pytest.fixture
+def ask(
+    cli_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Ask:
+    """The command line in this process, which is quicker."""
+    monkeypatch.chdir(cli_folder)
+    monkeypatch.setenv("COLUMNS", "90")
+
+    def run(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as stopped:
+            main(list(arguments))
+        printed = capsys.readouterr()
+        assert (stopped.value.code, printed.err) == (0, "")
+        return printed.out
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def network() -> TextualNetwork:
+    return read_network("concepts")
+
+
+@pytest.fixture(scope="module")
+def areas(cli_folder: Path, network: TextualNetwork) -> Path:
+    """The labels of every third entry, and of some that are wrong, as a user would write them."""
+    rows = list(zip(network.ids, (min(names) for names in network.labels or ()), strict=True))
+    files = {
+        "areas.csv": ["id,area", *(f"{name},{label}" for name, label in rows[::3])],
+        "several.csv": [
+            "id,area",
+            *(f"{name},{label};{len(name) % 2}" for name, label in rows[::3]),
+        ],
+        "one.tsv": ["id\tlabel", *(f"{name}\tall" for name, _ in rows[:9])],
+        "nobody.csv": ["id,label", "b-tre,databases"],
+        "twice.csv": ["id,label", "b-tree,databases", "b-tree,algorithms"],
+        "wide.csv": ["id,topic,year", "b-tree,databases,1970"],
+        "topics.jsonl": [json.dumps({"node": name, "topic": [label]}) for name, label in rows[::3]],
+    }
+    for name, lines in files.items():
+        (cli_folder / name).write_text("\n".join(lines) + "\n")
+    return cli_folder / "areas.csv"
+
+
+def checked(text: str, verb: str) -> Any:
+    """Return what ``--json`` printed once it fits the schema in the docs."""
+    schema = json.loads((SCHEMAS / f"{verb}.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    found = json.loads(text)
+    jsonschema.validate(found, schema, cls=jsonschema.Draft202012Validator)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "first"),
+    [
+        (["explain", "model", "b-tree", "red-black-tree"], "A  b-tree "),
+        (["classify", "model", "--labels", "areas.csv"], "144 vertices labelled with 12 labels"),
+    ],
+)
+def test_a_verb_as_a_process(dmte: Run, arguments: list[str], first: str) -> None:
+    done = dmte(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(first)
+    assert "\x1b" not in done.stdout
+
+
+def test_an_explanation_as_json_adds_up(ask: Ask) -> None:
+    pair = ("b-tree", "red-black-tree")
+    found = checked(ask("explain", "model", *pair, "-k", "5", "--json"), "explain")
+    assert (found["a"], found["b"]) == pair
+    assert len(found["words"]) == len(found["vertices"]) == 5
+    for name in ("words", "vertices"):
+        parts = [*found[name], found[f"other_{name}"]]
+        total = sum(part["contribution"] for part in parts)
+        assert total == pytest.approx(found["score"], abs=1e-4)
+    assert sum(sum(row) for row in found["hop_pairs"]) == pytest.approx(found["score"], abs=1e-4)
+    assert found["words"][0]["word"] == "tree"
+    assert found["common_neighbors"] == ["binary-search-tree"]
+
+
+def test_an_explanation_without_words_says_so(ask: Ask) -> None:
+    pair = ("b-tree", "red-black-tree")
+    found = checked(ask("explain", "bilstm", *pair, "--json"), "explain")
+    assert found["words"] is found["pairs"] is found["other_words"] is None
+    assert "a text is not the sum of its words" in ask("explain", "bilstm", *pair)
+
+
+def test_an_explanation_is_a_page_that_fits_the_terminal(ask: Ask) -> None:
+    text = ask("explain", "model", "b-tree", "gradient-descent")
+    assert "not linked" in text
+    assert all(len(line) <= 90 and line == line.rstrip() for line in text.splitlines())
+    for heading in ("halves", "hops of the text half", "words", "related words", "connections"):
+        assert f"\n{heading}" in text
+
+
+@pytest.mark.parametrize("file", ["areas.csv", "topics.jsonl"])
+def test_labels_are_learned_from_a_file(ask: Ask, network: TextualNetwork, file: str) -> None:
+    found = checked(ask("classify", "model", "--labels", file, "--json"), "classify")
+    assert (found["labelled"], found["unlabelled"], found["multi_label"]) == (144, 288, False)
+    truth = dict(zip(network.ids, network.labels or (), strict=True))
+    right = [one["labels"][0]["label"] in truth[one["id"]] for one in found["predictions"]]
+    assert len(right) == 288
+    assert sum(right) / len(right) > 0.7
+    assert abs(found["estimate"]["micro_f1"] - sum(right) / len(right)) < 0.12
+
+
+def test_several_labels_as_csv_and_in_a_file(ask: Ask, cli_folder: Path) -> None:
+    text = ask("classify", "model", "--labels", "several.csv", "--csv", "--out", "a.csv")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert list(rows[0]) == ["id", "label", "confidence"]
+    assert any(";" in row["label"] for row in rows)
+    assert all(row["label"].count(";") == row["confidence"].count(";") for row in rows)
+    with (cli_folder / "a.csv").open(newline="") as file:
+        assert list(csv.DictReader(file)) == rows
+
+
+def test_what_is_written_as_json_is_what_is_printed(ask: Ask, cli_folder: Path) -> None:
+    printed = ask("classify", "model", "--labels", "areas.csv", "--json", "--out", "a.json")
+    assert json.loads((cli_folder / "a.json").read_text()) == json.loads(printed)
+
+
+def test_labels_in_a_table(ask: Ask) -> None:
+    lines = ask("classify", "model", "--labels", "areas.csv", "-k", "4").splitlines()
+    assert lines[0] == "144 vertices labelled with 12 labels, 288 without"
+    assert lines[1].startswith("cross-validation, 5 folds: Macro-F1 ")
+    assert len(lines) == 3 + 4 + 1
+    assert all(len(line) <= 90 for line in lines)
+    assert "and 284 more" in lines[-1]
+
+
+def test_with_every_vertex_labelled_there_is_an_estimate_alone(ask: Ask) -> None:
+    text = ask("classify", "model")
+    assert text.startswith("432 vertices labelled with 12 labels, 0 without\ncross-validation")
+    assert text.endswith("every vertex has a label already, so there is nothing to label\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["explain", "model", "b-tre", "trie"], "did you mean 'b-tree'"),
+        (["explain", "model", "trie", "trie"], "'trie' is given twice"),
+        (["explain", "model", "trie"], "Missing argument 'B'"),
+        (["explain", "model", "trie", "b-tree", "-k", "0"], "k must be at least 1"),
+        (["explain", "nowhere", "trie", "b-tree"], "nowhere"),
+        (["classify", "model", "--labels", "nobody.csv"], "nobody.csv, line 2: the id must be one"),
+        (["classify", "model", "--labels", "twice.csv"], "twice.csv, line 3: the id 'b-tree'"),
+        (["classify", "model", "--labels", "wide.csv"], "no column that is obviously the label"),
+        (["classify", "model", "--labels", "one.tsv"], "carry the label 'all'"),
+        (["classify", "model", "--labels", "none.csv"], "none.csv does not exist"),
+        (["classify", "model", "--label-column", "area"], "give it with --labels FILE"),
+        (["classify", "model", "--labels", "areas.csv", "--out", "areas.csv"], "exists already"),
+        (["classify", "model", "--out", "labels.xlsx"], "must end in .csv or .json"),
+        (["classify", "model", "--json", "--csv"], "choose --json or --csv"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    arguments: list[str],
+    message: str,
+    cli_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(cli_folder)
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    printed = capsys.readouterr()
+    assert (stopped.value.code, printed.out) == (2, "")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
