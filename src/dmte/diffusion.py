@@ -63,7 +63,7 @@ def symmetric_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32
     return SparseMatrix.from_scipy(scaled, dtype)
 
 
-TRANSITIONS: Mapping[str, Callable[[sp.csr_array], SparseMatrix]] = MappingProxyType(
+TRANSITIONS: Mapping[str, Callable[[sp.csr_array, torch.dtype], SparseMatrix]] = MappingProxyType(
     {"walk": transition_matrix, "symmetric": symmetric_matrix}
 )
 """What P is made of S by, by the name of the setting."""

@@ -146,8 +146,9 @@ def explain(trained: TrainedModel, a: str, b: str) -> Explanation:
     i, j = embedding.position(a), embedding.position(b)
     if i == j:
         raise ConfigError(f"{a!r} is given twice; name two vertices to compare")
-    transition = transition_matrix(network.adjacency(), torch.float64)
-    made = _Making.of(trained, transition, i, j)
+    adjacency = network.adjacency()
+    made = _Making.of(trained, trained.model.transition_of(adjacency, torch.float64), i, j)
+    walk = transition_matrix(adjacency, torch.float64)
     structure = embedding.structure[[i, j]].double()
     words, pairs = made.words(trained.vocabulary)
     ids = network.ids
@@ -169,7 +170,7 @@ def explain(trained: TrainedModel, a: str, b: str) -> Explanation:
                 ids[route.vertices[route.meeting]],
                 route.strength,
             )
-            for route in _routes(transition, i, j, trained.settings.hops - 1)
+            for route in _routes(walk, i, j, trained.settings.hops - 1)
         ),
     )
 

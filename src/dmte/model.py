@@ -59,9 +59,11 @@ class DiffusionMaps(nn.Module):
         self.unit_rows = unit_rows
         self._transition_of = TRANSITIONS[transition]
 
-    def transition_of(self, adjacency: sp.csr_array) -> SparseMatrix:
+    def transition_of(
+        self, adjacency: sp.csr_array, dtype: torch.dtype = torch.float32
+    ) -> SparseMatrix:
         """Return P of the edges S, as this model diffuses over it."""
-        return self._transition_of(adjacency)
+        return self._transition_of(adjacency, dtype)
 
     def forward(self, texts: Any, transition: SparseMatrix) -> Halves:
         """Return the halves; ``texts`` is what the encoder's ``prepare`` returned."""
