@@ -31,6 +31,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "train": "Learn one vector per vertex and store the model.",
         "similar": "Find the vertices closest to a vertex or to a text.",
         "suggest": "Find links that are missing.",
+        "embed": "Find vectors for vertices that came after training.",
         "export": "Write the vectors to a file for other programs.",
         "evaluate": "Measure methods by hidden links or by labels.",
         "reproduce": "Measure the tables and figures of the paper again.",
