@@ -6,7 +6,7 @@ from .embedding import Embedding as Embedding
 from .embedding import Neighbor as Neighbor
 from .errors import DmteError as DmteError
 from .errors import DmteWarning as DmteWarning
-from .method import Dmte as Dmte
+from .estimator import Dmte as Dmte
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns
 from .network import TextualNetwork as TextualNetwork
