@@ -1,6 +1,5 @@
 """``dmte embed``: vectors for vertices that came after training."""
 
-import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +15,7 @@ from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
 from dmte.cli.similar import ModelArgument
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
-from dmte.export import FORMATS, export_vectors
+from dmte.export import export_vectors
 from dmte.network import TextualNetwork
 from dmte.trained import TrainedModel
 
@@ -129,11 +128,14 @@ def _as_object(
 
 def _print_csv(embedding: Embedding, neighbors: dict[str, list[dict[str, Any]]] | None) -> None:
     """Print the neighbors if they were asked for, and the vectors otherwise."""
-    if neighbors is None:
-        FORMATS["csv"](embedding, sys.stdout.buffer)
+    if neighbors is not None:
+        rows = [{"new": name} | row for name, found in neighbors.items() for row in found]
+        print_csv(rows, ("new", *COLUMNS))
         return
-    rows = [{"new": name} | row for name, found in neighbors.items() for row in found]
-    print_csv(rows, ("new", *COLUMNS))
+    columns = [f"v{column}" for column in range(embedding.vectors.shape[1])]
+    vectors = zip(embedding.ids, embedding.vectors.tolist(), strict=True)
+    named = [{"id": name} | dict(zip(columns, vector, strict=True)) for name, vector in vectors]
+    print_csv(named, ("id", *columns))
 
 
 def _shown(name: str, text: str, rows: list[dict[str, Any]]) -> str:
