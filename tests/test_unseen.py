@@ -154,8 +154,7 @@ def test_a_vertex_taken_out_and_embedded_gets_what_the_whole_network_gives_it(
     embedding = embed_network(whole.model, rest, tokens, NO_EDGES[:, 0])
     without = replace(whole, network=rest, embedding=embedding)
     back = planted.with_edges(planted.edges[~kept])
-    texts = [text if at == out else "" for at, text in enumerate(planted.texts)]
-    found = without.embed(replace(back, texts=texts))
+    found = without.embed(back, skip_known=True)
     assert found.ids == (planted.ids[out],)
     torch.testing.assert_close(found.vectors[0], whole.embedding.vectors[out])
 
@@ -227,6 +226,9 @@ def test_known_vertices_are_refused_or_skipped(planted: TextualNetwork) -> None:
     )
     with pytest.raises(NetworkError, match="is in the model already, as are 78 others"):
         trained.embed(grown)
+    textless = TextualNetwork(ids=("n", planted.ids[2]), texts=("w0x1", ""), edges=NO_EDGES)
+    with pytest.raises(NetworkError, match=f"{planted.ids[2]!r} is in the model already, and"):
+        trained.embed(textless)
     found = trained.embed(grown, skip_known=True)
     named = TextualNetwork(
         ids=("n", planted.ids[2]), texts=("w0x1", ""), edges=torch.tensor([[0, 1]])

@@ -117,8 +117,8 @@ class TrainedModel:
         """Return the vectors of the vertices of ``new`` that the model does not have.
 
         Edges may lead to vertices of the model: name these in ``new`` by their ids, without a
-        text. A vertex of the model with a text is refused, or stands for the old one if known
-        ones are to be skipped. Nothing of the model changes.
+        text. A vertex of the model with a text, or that no edge names, is refused, or stands for
+        the old one if known ones are to be skipped. Nothing of the model changes.
 
         >>> import dmte
         >>> trained = dmte.Dmte(dim=64, epochs=1).fit(dmte.read_network("concepts")).model_

@@ -90,8 +90,8 @@ def embed_unseen(
 def extend(network: TextualNetwork, new: TextualNetwork, *, skip_known: bool) -> Extension:
     """Return the vertices of ``new`` that are not in ``network``, with their edges to both.
 
-    A vertex of ``network`` without a text in ``new`` stands for the old one, so that edges can
-    name it. One with a text is refused, or treated alike if known ones are to be skipped.
+    A vertex of ``network`` with edges and without a text in ``new`` stands for the old one, which
+    the edges name. Any other is refused, or treated alike if known ones are to be skipped.
 
     Raises:
         NetworkError: A vertex is in the network already, none is new, or edges of one network
@@ -104,8 +104,11 @@ def extend(network: TextualNetwork, new: TextualNetwork, *, skip_known: bool) ->
         )
     positions = {name: position for position, name in enumerate(network.ids)}
     is_old = np.array([name in positions for name in new.ids])
+    named = set(new.edges.flatten().tolist())
     given_again = [
-        name for name, text in zip(new.ids, new.texts, strict=True) if name in positions and text
+        name
+        for at, (name, text) in enumerate(zip(new.ids, new.texts, strict=True))
+        if name in positions and (text or at not in named)
     ]
     if given_again and not skip_known:
         raise NetworkError(
