@@ -103,9 +103,9 @@ def peak_memory_mb(name: str, threads: int) -> int:
         "import torch\n"
         "from pathlib import Path\n"
         "from dmte.network.files import read_network\n"
-        "from dmte.method import Dmte\n"
+        "from dmte.method import DmteMethod\n"
         f"torch.set_num_threads({threads})\n"
-        f"Dmte(epochs=3).fit(read_network({name!r}), seed=0)\n"
+        f"DmteMethod(epochs=3).fit(read_network({name!r}), seed=0)\n"
         # Not getrusage: its peak includes that of the process that started this one.
         "print(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0])"
     )

@@ -13,7 +13,7 @@ from dmte.checkpoint import load_checkpoint, save_checkpoint
 from dmte.config import PAPER
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
-from dmte.method import Dmte
+from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_network
 from dmte.training import TrainingRun
 
@@ -47,7 +47,7 @@ def test_a_resumed_run_ends_in_the_same_bits(
             break
     resumed = load_checkpoint(tmp_path / "checkpoint", planted, settings, seed=1)
     assert resumed.epoch == stop
-    assert torch.equal(finish(resumed), Dmte.of(settings).fit(planted, seed=1).vectors)
+    assert torch.equal(finish(resumed), DmteMethod.of(settings).fit(planted, seed=1).vectors)
 
 
 def test_more_epochs_may_be_asked_for(planted: TextualNetwork, tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_more_epochs_may_be_asked_for(planted: TextualNetwork, tmp_path: Path) -
     finish(run)
     save_checkpoint(run, tmp_path / "checkpoint")
     resumed = load_checkpoint(tmp_path / "checkpoint", planted, SMALL, seed=0)
-    assert torch.equal(finish(resumed), Dmte.of(SMALL).fit(planted, seed=0).vectors)
+    assert torch.equal(finish(resumed), DmteMethod.of(SMALL).fit(planted, seed=0).vectors)
 
 
 def test_another_run_is_refused_with_what_differs(planted: TextualNetwork, tmp_path: Path) -> None:

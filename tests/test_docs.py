@@ -17,6 +17,7 @@ PAGES = [
     *(ROOT / folder / "README.md" for folder in (".", "benchmarks", "experiments")),
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "verbs").glob("*.md")),
+    *sorted((ROOT / "docs" / "how-to").glob("*.md")),
 ]
 
 

@@ -36,15 +36,15 @@ from dataclasses import replace
 from dmte.config import PAPER
 from dmte.estimate import estimate
 from dmte.network.synthetic import PlantedTopics
-from dmte.method import Dmte
+from dmte.method import DmteMethod
 def peak():
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.split("VmHWM:")[1].split()[0])
 network = PlantedTopics(num_vertices=20_000).draw(torch.Generator().manual_seed(0))
 torch.set_num_threads(1)
-Dmte.of(replace(PAPER, dim=8, epochs=1)).fit(network, seed=0)
+DmteMethod.of(replace(PAPER, dim=8, epochs=1)).fit(network, seed=0)
 before = peak()
-Dmte.of(replace(PAPER, epochs=1)).fit(network, seed=0)
+DmteMethod.of(replace(PAPER, epochs=1)).fit(network, seed=0)
 print((peak() - before) / estimate(network, PAPER).memory_bytes)
 """
     command = [sys.executable, "-c", script]

@@ -12,7 +12,7 @@ from dmte.connections import common_neighbors, strongest_routes
 from dmte.diffusion import transition_matrix
 from dmte.errors import ConfigError, UnknownVertexError
 from dmte.explanation import Explanation, explain
-from dmte.method import Dmte
+from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.trained import TrainedModel
@@ -29,7 +29,7 @@ PAIRS = [(0, 4), (0, LONELY), (WORDLESS, 3), (LONELY, WORDLESS)]
 @pytest.fixture(scope="module", params=list(RECIPES))
 def trained(request: pytest.FixtureRequest) -> TrainedModel:
     network = planted_network()
-    return Dmte.of(RECIPES[request.param]).train(network, seed=3)
+    return DmteMethod.of(RECIPES[request.param]).train(network, seed=3)
 
 
 def planted_network() -> TextualNetwork:
@@ -72,10 +72,12 @@ def test_both_ends_are_treated_alike(trained: TrainedModel) -> None:
 @pytest.mark.parametrize("recipe", ["recommended", "word-average"])
 def test_words_and_their_meetings_are_the_slow_formula(recipe: str) -> None:
     """Dense powers of P, and word by word."""
-    trained = Dmte.of(RECIPES[recipe]).train(planted_network(), seed=3)
+    trained = DmteMethod.of(RECIPES[recipe]).train(planted_network(), seed=3)
     model, network = trained.model, trained.network
     found = explained(trained, 0, 4)
-    powers = [np.linalg.matrix_power(_dense(network), hop) for hop in range(4)]
+    transition = model.transition_of(network.adjacency(), torch.float64)
+    dense = (transition @ torch.eye(network.num_vertices, dtype=torch.float64)).numpy()
+    powers = [np.linalg.matrix_power(dense, hop) for hop in range(4)]
     tokens = trained.vocabulary.encode(network.texts)
     parts = model.encoder.word_parts(tokens)
     assert parts is not None

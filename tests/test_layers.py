@@ -61,6 +61,7 @@ LAYERS = [
     "config",
     "settings_file",
     "supervision",
+    "unseen",
     "trained",
     "width",
     "fold",
@@ -68,6 +69,7 @@ LAYERS = [
     "checkpoint",
     "estimate",
     "method",
+    "estimator",
     # what it is compared with, and how
     "baselines.random_vectors",
     "baselines.adamic_adar",
@@ -126,6 +128,7 @@ LAYERS = [
     "cli.explain",
     "cli.classify",
     "cli.export",
+    "cli.embed",
     "cli.demo",
     "cli.fits",
     "cli.evaluate",

@@ -11,7 +11,7 @@ from dmte.config import Settings
 from dmte.diffusion import HopFilters, symmetric_matrix, transition_matrix
 from dmte.errors import TrainingError
 from dmte.evaluation import METHODS, strict_task
-from dmte.method import Dmte
+from dmte.method import DmteMethod
 from dmte.model import SquareMap
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
@@ -133,17 +133,17 @@ def test_texts_alone_are_embedded() -> None:
     network = TextualNetwork(
         ids=("a", "b"), texts=("red fox", "red hen"), edges=torch.empty(0, 2).long()
     )
-    assert torch.isfinite(Dmte().fit(network, 0).vectors).all()
+    assert torch.isfinite(DmteMethod().fit(network, 0).vectors).all()
 
 
 def test_links_alone_are_refused_with_the_recipe_that_takes_them(topics: TextualNetwork) -> None:
     wordless = replace(topics, texts=("",) * topics.num_vertices)
     with pytest.raises(TrainingError, match=r"no text has a word.*the paper's recipe"):
-        Dmte().fit(wordless, 0)
+        DmteMethod().fit(wordless, 0)
 
 
 def test_a_stored_model_embeds_a_text_as_before(topics: TextualNetwork, tmp_path: Path) -> None:
-    trained = Dmte(epochs=2).train(topics, seed=0)
+    trained = DmteMethod(epochs=2).train(topics, seed=0)
     trained.save(tmp_path / "model")
     loaded = TrainedModel.load(tmp_path / "model")
     text = topics.texts[0]

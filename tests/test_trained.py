@@ -9,7 +9,7 @@ import torch
 from dmte.config import VARIANTS
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError, StorageError
-from dmte.method import Dmte
+from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.trained import TrainedModel
 
@@ -17,7 +17,7 @@ from dmte.trained import TrainedModel
 @pytest.fixture(params=list(VARIANTS))
 def trained(request: pytest.FixtureRequest, planted: TextualNetwork) -> TrainedModel:
     settings = replace(VARIANTS[request.param], dim=16, epochs=2)
-    return Dmte.of(settings).train(planted, seed=3)
+    return DmteMethod.of(settings).train(planted, seed=3)
 
 
 def test_a_stored_model_comes_back_whole(trained: TrainedModel, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 >>> import dmte
 >>> network = dmte.read_network("concepts")
->>> embedding = dmte.Dmte(dim=128).fit(network, seed=0)
+>>> embedding = dmte.Dmte(dim=128).fit(network).embedding_
 >>> embedding
 Embedding(432 vertices × 128, of which 128 from text)
 >>> neighbors = embedding.most_similar("b-tree", k=5)

@@ -6,11 +6,11 @@ from .embedding import Embedding as Embedding
 from .embedding import Neighbor as Neighbor
 from .errors import DmteError as DmteError
 from .errors import DmteWarning as DmteWarning
+from .estimator import Dmte as Dmte
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
 from .labelling import Labelling as Labelling
 from .labelling import label_vertices as label_vertices
-from .method import Dmte as Dmte
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns
 from .network import TextualNetwork as TextualNetwork

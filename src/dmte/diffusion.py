@@ -19,7 +19,7 @@ A vertex keeps a share of what it has at every hop, and a hub tells each of its 
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,6 +47,25 @@ def transition_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float3
     return SparseMatrix.from_scipy(transition, dtype)
 
 
+class Scales(NamedTuple):
+    """What the symmetric P multiplies S + w I by."""
+
+    loop: float
+    """w, the mean weight of an edge."""
+    outward: Float[np.ndarray, " vertices"]
+    """1 / √d of the rows."""
+    inward: Float[np.ndarray, " vertices"]
+    """1 / √d of the columns."""
+
+
+def with_loops(adjacency: sp.csr_array) -> tuple[sp.csr_array, Scales]:
+    """Return S + w I and what the symmetric P multiplies it by."""
+    # Weights in other units must not change what is kept; without edges any weight will do.
+    loop = float(adjacency.data.mean()) if adjacency.nnz else 1.0
+    kept = sp.csr_array(adjacency + loop * sp.eye_array(adjacency.shape[0]))
+    return kept, Scales(loop, kept.sum(axis=1) ** -0.5, kept.sum(axis=0) ** -0.5)
+
+
 def symmetric_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32) -> SparseMatrix:
     """Return (S + w I)_ij / √(d_i d_j), with w the mean weight of an edge and d the sums.
 
@@ -54,11 +73,8 @@ def symmetric_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32
     >>> (symmetric_matrix(adjacency) @ torch.eye(3)).tolist()
     [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
     """
-    # Weights in other units must not change what is kept; without edges any weight will do.
-    loop = adjacency.data.mean() if adjacency.nnz else 1.0
-    kept = sp.csr_array(adjacency + sp.diags_array(np.full(adjacency.shape[0], loop)))
-    outward, inward = kept.sum(axis=1) ** -0.5, kept.sum(axis=0) ** -0.5
-    shares = np.repeat(outward, np.diff(kept.indptr)) * inward[kept.indices]
+    kept, scales = with_loops(adjacency)
+    shares = np.repeat(scales.outward, np.diff(kept.indptr)) * scales.inward[kept.indices]
     scaled = sp.csr_array((kept.data * shares, kept.indices, kept.indptr), shape=kept.shape)
     return SparseMatrix.from_scipy(scaled, dtype)
 

@@ -133,7 +133,7 @@ def explain(trained: TrainedModel, a: str, b: str) -> Explanation:
     """Return why the vertices ``a`` and ``b`` of a model score as they do.
 
     >>> from dmte import Dmte, read_network
-    >>> trained = Dmte(dim=64, epochs=1).train(read_network("concepts"), seed=0)
+    >>> trained = Dmte(dim=64, epochs=1).fit(read_network("concepts")).model_
     >>> found = explain(trained, "b-tree", "red-black-tree")
     >>> abs(sum(part.contribution for part in found.words) - found.score) < 1e-5
     True

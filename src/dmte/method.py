@@ -29,11 +29,11 @@ from dmte.training import TrainingRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Dmte(Settings):
+class DmteMethod(Settings):
     """DMTE by the recommended recipe unless the settings say otherwise."""
 
     @classmethod
-    def of(cls, settings: Settings) -> "Dmte":
+    def of(cls, settings: Settings) -> "DmteMethod":
         """Return the method with these settings."""
         return cls(
             **{setting.name: getattr(settings, setting.name) for setting in fields(settings)}

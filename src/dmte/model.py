@@ -57,13 +57,13 @@ class DiffusionMaps(nn.Module):
         self.structure = structure
         self.mixing = mixing
         self.unit_rows = unit_rows
-        self._transition_of = TRANSITIONS[transition]
+        self.transition = transition
 
     def transition_of(
         self, adjacency: sp.csr_array, dtype: torch.dtype = torch.float32
     ) -> SparseMatrix:
         """Return P of the edges S, as this model diffuses over it."""
-        return self._transition_of(adjacency, dtype)
+        return TRANSITIONS[self.transition](adjacency, dtype)
 
     def forward(self, texts: Any, transition: SparseMatrix) -> Halves:
         """Return the halves; ``texts`` is what the encoder's ``prepare`` returned."""

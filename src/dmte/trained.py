@@ -31,6 +31,7 @@ from dmte.storage import (
     write_parts,
 )
 from dmte.text import ENCODERS, TokenizedTexts, Vocabulary
+from dmte.unseen import embed_unseen, extend
 
 
 def build_model(
@@ -112,6 +113,29 @@ class TrainedModel:
     ) -> list[Neighbor]:
         """Return the ``k`` vertices whose text half is closest to that of ``text``, best first."""
         return self.embedding.closest(self.embed_text(text), k, half="text", among=among)
+
+    def embed(self, new: TextualNetwork, *, skip_known: bool = False) -> Embedding:
+        """Return the vectors of the vertices of ``new`` that the model does not have.
+
+        Edges may lead to vertices of the model: name these in ``new`` by their ids, without a
+        text. A vertex of the model with a text, or that no edge names, is refused, or stands for
+        the old one if known ones are to be skipped. Nothing of the model changes.
+
+        >>> import dmte
+        >>> trained = dmte.Dmte(dim=64, epochs=1).fit(dmte.read_network("concepts")).model_
+        >>> new = TextualNetwork(
+        ...     ids=("fractal-tree", "b-tree"),
+        ...     texts=("a search tree with buffers in its nodes", ""),
+        ...     edges=torch.tensor([[0, 1]]),
+        ... )
+        >>> trained.embed(new)
+        Embedding(1 vertices × 64, of which 64 from text)
+
+        Raises:
+            NetworkError: No vertex is new, or one is in the model already.
+        """
+        extension = extend(self.network, new, skip_known=skip_known)
+        return embed_unseen(self.model, self.vocabulary, self.network, self.embedding, extension)
 
     def save(self, folder: Path | str) -> None:
         """Store everything in ``folder``; an older model there stays whole until it is replaced.

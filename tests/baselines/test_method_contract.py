@@ -20,7 +20,7 @@ from dmte.errors import DmteError
 from dmte.evaluation import METHODS, strict_task
 from dmte.evaluation.cells import HasVectors
 from dmte.evaluation.methods import LINKS_ONLY
-from dmte.method import Dmte
+from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.progress import listening
@@ -285,6 +285,6 @@ def test_a_method_beats_chance_where_topics_are_planted(name: str) -> None:
     method = METHODS[name]
     if name in ("deepwalk", "node2vec"):
         method = replace(method, walks_per_vertex=10, dim=64)  # type: ignore[type-var]
-    elif isinstance(method, Dmte):
+    elif isinstance(method, DmteMethod):
         method = replace(method, dim=64)
     assert task.auc(method.fit(task.train, 0)) > 0.52

@@ -13,7 +13,7 @@ import pytest
 
 from dmte.cli import main
 from dmte.config import VARIANTS
-from dmte.method import Dmte
+from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_network
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -26,9 +26,9 @@ pytestmark = pytest.mark.usefixtures("models", "areas")
 @pytest.fixture(scope="module")
 def models(cli_folder: Path, network: TextualNetwork) -> None:
     """One model of either kind in the folder the command line runs in."""
-    Dmte(dim=64, epochs=5).train(network, seed=0).save(cli_folder / "model")
+    DmteMethod(dim=64, epochs=5).train(network, seed=0).save(cli_folder / "model")
     bilstm = replace(VARIANTS["bilstm"], dim=16, epochs=1)
-    Dmte.of(bilstm).train(network, seed=0).save(cli_folder / "bilstm")
+    DmteMethod.of(bilstm).train(network, seed=0).save(cli_folder / "bilstm")
 
 
 @pytest.fixture

@@ -204,3 +204,11 @@ def test_any_notes_give_a_network_or_a_network_error(
         (folder / f"{name}.md").write_bytes(content)
     with suppress(NetworkError):
         assert read_network(folder).num_vertices == 3
+
+
+def test_links_find_known_notes_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "new.md").write_text("A [[Tree]] and a [graph](math/graph.md), not a [[bush]].")
+    with pytest.warns(DmteWarning, match="bush in new"):
+        network = read_network(tmp_path, known=["math/tree", "math/graph", "math/set"])
+    assert network.ids == ("new", "math/tree", "math/graph")
+    assert network.edges.tolist() == [[0, 1], [0, 2]]

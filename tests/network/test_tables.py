@@ -299,3 +299,18 @@ def test_lazy_columns_read_only_what_is_asked_for() -> None:
     assert len(wide) == 3
     with pytest.raises(KeyError):
         wide["other"]
+
+
+def test_known_ids_that_edges_lead_to_become_vertices_without_texts() -> None:
+    rows = {"id": ["n1", "n2"], "text": ["new", ""], "label": ["x", ""]}
+    vertices = Table(name="v", columns=rows, place="row {}".format)
+    ends = {"source": ["n1", "far"], "target": ["near", "n2"], "weight": ["2", "1"]}
+    edges = Table(name="e", columns=ends, place="row {}".format)
+    known = ["unused", "near", "n2", "far"]
+    network = network_from_tables(vertices, edges, known=known)
+    assert network.ids == ("n1", "n2", "near", "far")
+    assert network.texts == ("new", "", "", "")
+    assert network.edges.tolist() == [[0, 2], [3, 1]]
+    assert network.labels == (frozenset({"x"}), frozenset(), frozenset(), frozenset())
+    with pytest.raises(NetworkError, match=r"ids in v or of the model, .* did you mean 'nears'"):
+        network_from_tables(vertices, edges, known=["nears", "far"])

@@ -34,6 +34,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "suggest": "Find links that are missing.",
         "explain": "Show why two vertices score as they do.",
         "classify": "Label the vertices that have no label yet.",
+        "embed": "Find vectors for vertices that came after training.",
         "export": "Write the vectors to a file for other programs.",
         "evaluate": "Measure methods by hidden links or by labels.",
         "reproduce": "Measure the tables and figures of the paper again.",

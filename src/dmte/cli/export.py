@@ -32,7 +32,7 @@ def export(
     """Write the vectors of a model, with their ids, to a file."""
     if out is None:
         raise ConfigError("say where the vectors go with --out FILE")
-    chosen = kind or SUFFIXES.get(out.suffix.lower())
+    chosen = kind or format_of(out)
     if chosen is None:
         raise ConfigError(f"say with --format which of {', '.join(FORMATS)} {out} is to be")
     if chosen == PROJECTOR:
@@ -40,6 +40,11 @@ def export(
             print(path)
         return
     print(export_vectors(Embedding.load(model), out, chosen, replace=force))
+
+
+def format_of(path: Path) -> str | None:
+    """Return the format that a file's name says, if it says one."""
+    return SUFFIXES.get(path.suffix.lower())
 
 
 def _export_projector(trained: TrainedModel, folder: Path, *, replace: bool) -> tuple[Path, Path]:

@@ -6,7 +6,7 @@ it, and hands over what the user said as one ``NetworkSource``.
 
 import inspect
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from inspect import Parameter
@@ -25,15 +25,11 @@ from dmte.progress import listening
 if TYPE_CHECKING:
     from dmte.network import TextualNetwork
 
-NetworkArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="NETWORK",
-        help="A data set's name (concepts, cora, ...), a folder of Markdown files or with data.txt "
-        "and graph.txt, a file of vertices with their links (.csv, .tsv, .parquet, .jsonl, .json, "
-        ".bib, .graphml, .edgelist; .gz and .zst too), or - for standard input.",
-    ),
-]
+NETWORK_HELP = (
+    "A data set's name (concepts, cora, ...), a folder of Markdown files or with data.txt "
+    "and graph.txt, a file of vertices with their links (.csv, .tsv, .parquet, .jsonl, .json, "
+    ".bib, .graphml, .edgelist; .gz and .zst too), or - for standard input."
+)
 VerticesOption = Annotated[
     Path | None, typer.Option(help="A table of vertices: CSV, TSV, Parquet or JSON; or -.")
 ]
@@ -63,6 +59,8 @@ class NetworkSource:
     directed: bool = False
     format: str | None = None
     columns: Columns = GUESSED
+    known: Sequence[str] = ()
+    """Ids outside the network that edges may lead to."""
 
     def open(self, *, quiet: bool = False) -> "TextualNetwork":
         """Return the network, with a bar on a terminal if reading takes long.
@@ -79,6 +77,7 @@ class NetworkSource:
                 directed=self.directed,
                 columns=self.columns,
                 format=self.format,
+                known=self.known,
             )
 
 
@@ -90,6 +89,7 @@ def open_network(
     directed: bool,
     columns: Columns = GUESSED,
     format: str | None = None,  # noqa: A002
+    known: Sequence[str] = (),
 ) -> "TextualNetwork":
     """Return the network the user named, by its place or by its tables.
 
@@ -103,28 +103,45 @@ def open_network(
     if name is not None and has_tables:
         raise ConfigError(f"give a network ({name!r}) or tables (--vertices, --edges), not both")
     if has_tables:
-        return read_tables(vertices, edges, columns=columns, directed=directed, format=format)
+        return read_tables(
+            vertices, edges, columns=columns, directed=directed, format=format, known=known
+        )
     if name is None:
         raise ConfigError("name a network, for example concepts, or give --vertices and --edges")
-    return read_network(name, columns=columns, directed=directed, format=format)
+    return read_network(name, columns=columns, directed=directed, format=format, known=known)
 
 
-def with_network(command: Callable[..., None]) -> Callable[..., None]:
-    """Give ``command``, which takes a ``source``, what says where that network comes from."""
+def with_network(
+    command: Callable[..., None], *, metavar: str = "NETWORK", asks_directed: bool = True
+) -> Callable[..., None]:
+    """Give ``command``, which takes a ``source``, what says where that network comes from.
+
+    A model that it takes as well stands in front of the network.
+    """
     roles = [column.name for column in fields(Columns)]
-    where = {"network": NetworkArgument, "vertices": VerticesOption, "edges": EdgesOption}
+    place = Annotated[str | None, typer.Argument(metavar=metavar, help=NETWORK_HELP)]
+    where = {"network": place, "vertices": VerticesOption, "edges": EdgesOption}
     how = {"format": FormatOption} | {f"{role}_column": _column_option(role) for role in roles}
+    directed = Parameter(
+        "directed", Parameter.KEYWORD_ONLY, default=False, annotation=DirectedOption
+    )
 
     def run(**given: Any) -> None:
         columns = Columns(**{role: given.pop(f"{role}_column") for role in roles})
-        said = {field.name: given.pop(field.name) for field in fields(NetworkSource)[:-1]}
+        names = [*where, "format", *(["directed"] if asks_directed else [])]
+        said = {name: given.pop(name) for name in names}
         command(source=NetworkSource(columns=columns, **said), **given)
 
-    own = [p for p in inspect.signature(command).parameters.values() if p.name != "source"]
+    own = [
+        parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        for parameter in inspect.signature(command).parameters.values()
+        if parameter.name != "source"
+    ]
     parameters = [
+        *(parameter for parameter in own if parameter.name == "model"),
         *_parameters(where),
-        Parameter("directed", Parameter.KEYWORD_ONLY, default=False, annotation=DirectedOption),
-        *(parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own),
+        *([directed] if asks_directed else []),
+        *(parameter for parameter in own if parameter.name != "model"),
         *_parameters(how),
     ]
     run.__name__, run.__doc__ = command.__name__, command.__doc__

@@ -8,15 +8,15 @@ from dmte.baselines import BASELINES
 from dmte.config import RECIPES, VARIANTS
 from dmte.embedding import Method, why_not
 from dmte.errors import ConfigError
-from dmte.method import Dmte
+from dmte.method import DmteMethod
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "dmte": Dmte.of(RECIPES["recommended"]),
-        "dmte-paper": Dmte.of(VARIANTS["word-average"]),
-        "dmte-paper-no-diffusion": Dmte.of(VARIANTS["no-diffusion"]),
-        "dmte-paper-text-only": Dmte.of(VARIANTS["text-only"]),
-        "dmte-paper-bilstm": Dmte.of(VARIANTS["bilstm"]),
+        "dmte": DmteMethod.of(RECIPES["recommended"]),
+        "dmte-paper": DmteMethod.of(VARIANTS["word-average"]),
+        "dmte-paper-no-diffusion": DmteMethod.of(VARIANTS["no-diffusion"]),
+        "dmte-paper-text-only": DmteMethod.of(VARIANTS["text-only"]),
+        "dmte-paper-bilstm": DmteMethod.of(VARIANTS["bilstm"]),
         **BASELINES,
     }
 )

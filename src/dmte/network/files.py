@@ -37,12 +37,14 @@ def read_network(
     directed: bool = False,
     columns: Columns = GUESSED,
     format: str | None = None,  # noqa: A002
+    known: Sequence[str] = (),
 ) -> TextualNetwork:
     """Return a data set by its name, or the network in a folder, a file or standard input.
 
     A bare name such as ``"cora"`` is the data set even beside a folder called so; write
     ``"./cora"`` or give a ``Path`` for the folder. A format, such as ``"csv"`` or ``"csv.gz"``, is
-    what the name of a file would end in.
+    what the name of a file would end in. Links may also lead to ``known`` ids, such as those of a
+    model that is to embed what is new; these become vertices without texts.
 
     Raises:
         NetworkError: There is no such thing, or it cannot be read.
@@ -53,10 +55,10 @@ def read_network(
         return _read_dataset(str(source), directed=directed)
     if str(source) and holds(path.is_dir):
         _refuse_columns(f"{source} is a folder", columns, format)
-        network = _read_place(path, directed=directed)
+        network = _read_place(path, directed=directed, known=known)
     elif kind in FORMATS:
         pair = FORMATS[kind](read_content(path, format), columns)
-        network = network_from_tables(*pair, columns=columns, directed=directed)
+        network = network_from_tables(*pair, columns=columns, directed=directed, known=known)
     else:
         wrong = f"{str(source)!r}" if format is None else f"the format {format!r} of {source}"
         raise NetworkError(
@@ -64,7 +66,8 @@ def read_network(
             f"{TEXTS} and {GRAPH} or Markdown files nor a file of vertices with a column of links "
             f"or of edges ({', '.join(FORMATS)})"
         )
-    _warn_of_gaps(str(source), network)
+    if not known:
+        _warn_of_gaps(str(source), network)
     return network
 
 
@@ -75,12 +78,13 @@ def read_tables(
     columns: Columns = GUESSED,
     directed: bool = False,
     format: str | None = None,  # noqa: A002
+    known: Sequence[str] = (),
 ) -> TextualNetwork:
     """Return the network of two tables, each in a format by its suffix; one may be ``"-"``.
 
     Without vertices, they are the ends of the edges, with empty texts. Without edges, they come
     from a column of links in the vertices, if there is one. A format is that of standard input, or
-    of both tables when neither is it.
+    of both tables when neither is it. Edges may also lead to ``known`` ids.
 
     Raises:
         NetworkError: A table cannot be read, or is not what it should be; says file and line.
@@ -94,8 +98,11 @@ def read_tables(
             return None
         return read_table(Path(path), None if piped and not is_standard_input(path) else format)
 
-    network = network_from_tables(read(vertices), read(edges), columns=columns, directed=directed)
-    _warn_of_gaps(str(edges if vertices is None else vertices), network)
+    network = network_from_tables(
+        read(vertices), read(edges), columns=columns, directed=directed, known=known
+    )
+    if not known:
+        _warn_of_gaps(str(edges if vertices is None else vertices), network)
     return network
 
 
@@ -123,7 +130,7 @@ def _read_dataset(name: str, *, directed: bool) -> TextualNetwork:
         return network_from_tables(read_table(path), None, directed=directed)
 
 
-def _read_place(folder: Path, *, directed: bool) -> TextualNetwork:
+def _read_place(folder: Path, *, directed: bool, known: Sequence[str]) -> TextualNetwork:
     """Return the network of a folder: of CANE's two files, or else of its Markdown files."""
     if is_model(folder):
         raise NetworkError(f"{folder} holds a model, not a network; give what it was trained on")
@@ -131,7 +138,8 @@ def _read_place(folder: Path, *, directed: bool) -> TextualNetwork:
     if len(there) == 2:
         return read_folder(folder, directed=directed)
     if next(find_notes(folder), None) is not None:
-        return network_from_tables(read_notes(folder), None, directed=directed)
+        notes = read_notes(folder, known)
+        return network_from_tables(notes, None, directed=directed, known=known)
     if there:
         return read_folder(folder, directed=directed)
     raise NetworkError(

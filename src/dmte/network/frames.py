@@ -25,10 +25,12 @@ def network_from_frames(
     *,
     columns: Columns = GUESSED,
     directed: bool = False,
+    known: Sequence[str] = (),
 ) -> TextualNetwork:
     """Return the network of a frame of vertices and a frame of edges; either may be None.
 
-    Ids may be strings or numbers: pandas' 7.0 is the vertex "7". An index is not looked at.
+    Ids may be strings or numbers: pandas' 7.0 is the vertex "7". An index is not looked at. Edges
+    may also lead to ``known`` ids, such as those of a model; these become vertices without texts.
 
     >>> import pandas as pd
     >>> papers = pd.DataFrame({"id": [7, 8], "abstract": ["on graphs", None]})
@@ -44,6 +46,7 @@ def network_from_frames(
         None if edges is None else table_from_frame(edges, "the edges frame"),
         columns=columns,
         directed=directed,
+        known=known,
     )
 
 

@@ -34,8 +34,10 @@ SKIPPED = frozenset({"node_modules", "__pycache__"})
 SHOWN = 3  # links that lead nowhere, as examples in a warning
 
 
-def read_notes(folder: Path) -> Table:
+def read_notes(folder: Path, known: Sequence[str] = ()) -> Table:
     """Return a row per Markdown file below the folder: id, title, text, labels and links.
+
+    Links may also lead to notes elsewhere of which the ids are ``known``.
 
     Raises:
         NetworkError: There is none, or a file or folder cannot be read; says which.
@@ -45,7 +47,8 @@ def read_notes(folder: Path) -> Table:
         raise NetworkError(f"{folder} holds no Markdown file ({', '.join(SUFFIXES)})")
     notes = [parse_note(read_content(path).text()) for path in track(paths)]
     ids = _ids([path.relative_to(folder) for path in paths])
-    finder = LinkFinder(folder.resolve().name, ids, [note.aliases for note in notes])
+    findable = list(dict.fromkeys([*ids, *known]))
+    finder = LinkFinder(folder.resolve().name, findable, [note.aliases for note in notes])
     links = [
         [other for link in note.links if (other := finder.find(name, link)) is not None]
         for name, note in zip(ids, notes, strict=True)

@@ -7,7 +7,7 @@ its vertices; here an id is any string, and a number stands for its plain spelli
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
 from reprlib import Repr
@@ -83,11 +83,13 @@ def network_from_tables(
     *,
     columns: Columns = GUESSED,
     directed: bool = False,
+    known: Sequence[str] = (),
 ) -> TextualNetwork:
     """Return the network of a vertex table and an edge table, either of which may be missing.
 
     Without vertices, they are the ends of the edges in order of appearance, with empty texts.
-    Without edges, a column of links in the vertex table supplies them, if there is one.
+    Without edges, a column of links in the vertex table supplies them, if there is one. Edges may
+    also lead to ``known`` ids, those of a model; the ones they do lead to come last, without texts.
 
     >>> edges = {"source": ["a", "b"], "target": ["b", 7.0]}
     >>> table = Table(name="edges", columns=edges, place="row {} of the edges".format)
@@ -103,18 +105,38 @@ def network_from_tables(
     if vertices.num_rows == 0:
         raise NetworkError(f"{vertices.name} holds no vertices; a network needs at least one")
     found = find_vertex_columns(vertices.name, vertices.columns, columns)
-    positions = _positions(vertices, found.id)
+    own = _positions(vertices, found.id)
+    others = [name for name in known if name not in own]
+    positions = own | {name: at for at, name in enumerate(others, start=len(own))}
+    listed = f"{vertices.name} or of the model" if known else vertices.name
     if edges is None:
-        pairs, weights = _links(vertices, found.links, positions, columns, directed=directed), None
+        pairs = _links(vertices, found.links, positions, listed, columns, directed=directed)
+        weights = None
     else:
-        pairs, weights = _edges(edges, columns, positions, vertices.name)
-    return TextualNetwork(
+        pairs, weights = _edges(edges, columns, positions, listed)
+    labels = _labels(vertices, found.label)
+    network = TextualNetwork(
         ids=tuple(positions),
-        texts=_texts(vertices, found),
+        texts=(*_texts(vertices, found), *("" for _ in others)),
         edges=pairs,
         weights=weights,
         directed=directed,
-        labels=_labels(vertices, found.label),
+        labels=None if labels is None else (*labels, *(frozenset[str]() for _ in others)),
+    )
+    return _without_unlinked(network, first=len(own)) if others else network
+
+
+def _without_unlinked(network: TextualNetwork, first: int) -> TextualNetwork:
+    """Return the network without those vertices from ``first`` on that no edge touches."""
+    linked = network.edges.unique()
+    kept = torch.cat([torch.arange(first), linked[linked >= first]])
+    labels = network.labels
+    return replace(
+        network,
+        ids=[network.ids[at] for at in kept.tolist()],
+        texts=[network.texts[at] for at in kept.tolist()],
+        edges=torch.searchsorted(kept, network.edges),
+        labels=None if labels is None else [labels[at] for at in kept.tolist()],
     )
 
 
@@ -214,6 +236,7 @@ def _links(
     vertices: Table,
     column: str | None,
     positions: Mapping[str, int],
+    listed: str,
     columns: Columns,
     *,
     directed: bool,
@@ -230,7 +253,7 @@ def _links(
             if vertices.open_links and name not in positions:
                 num_outside += 1
                 continue
-            target = _find(positions, name, vertices.place(source), "link", vertices.name)
+            target = _find(positions, name, vertices.place(source), "link", listed)
             low, high = (source, target) if directed else sorted((source, target))
             pairs.setdefault((low, high), (source, target))
     if num_outside:

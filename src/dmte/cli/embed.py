@@ -1,0 +1,143 @@
+"""``dmte embed``: vectors for vertices that came after training."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import typer
+
+from dmte.cli.export import SUFFIXES, format_of
+from dmte.cli.neighbors import COLUMNS, describe, table
+from dmte.cli.networks import JsonOption, NetworkSource, with_network
+from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
+from dmte.cli.similar import ModelArgument
+from dmte.embedding import Embedding
+from dmte.errors import ConfigError
+from dmte.export import export_vectors
+from dmte.network import TextualNetwork
+from dmte.trained import TrainedModel
+
+
+@partial(with_network, metavar="NEW", asks_directed=False)
+def embed(
+    model: ModelArgument,
+    source: NetworkSource,
+    out: Annotated[
+        Path | None,
+        typer.Option(help=f"The file to write, which ends in {', '.join(SUFFIXES)} (word2vec)."),
+    ] = None,
+    similar: Annotated[
+        int | None,
+        typer.Option(metavar="K", help="Show the K vertices of the model closest to each."),
+    ] = None,
+    skip_known: Annotated[
+        bool,
+        typer.Option("--skip-known", help="Leave out vertices that the model has already."),
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    as_json: JsonOption = False,
+    as_csv: CsvOption = False,
+) -> None:
+    """Find vectors for the vertices of NEW, which come from their texts, their edges or both.
+
+    Edges of NEW may lead to vertices of the model, by their ids. Nothing in the model changes.
+    """
+    refuse_both(as_json=as_json, as_csv=as_csv)
+    kind = _check_outputs(out, similar, prints=as_json or as_csv)
+    trained = TrainedModel.load(model)
+    new = _open(source, trained.network)
+    embedding = trained.embed(new, skip_known=skip_known)
+    neighbors = None if similar is None else _neighbors(trained, new, embedding, similar)
+    file = None
+    if out is not None and kind is not None:
+        file = export_vectors(embedding, out, kind, replace=force)
+    if as_json:
+        print_json(_as_object(embedding, neighbors, file))
+    elif as_csv:
+        _print_csv(embedding, neighbors)
+    else:
+        for name, rows in (neighbors or {}).items():
+            print(_shown(name, new.texts[new.position(name)], rows), end="\n\n")
+        if file is not None:
+            print(file)
+
+
+def _open(source: NetworkSource, known: TextualNetwork) -> TextualNetwork:
+    """Return the new network, its edges like those of the known one, which they may lead into."""
+    source = replace(source, directed=known.directed, known=known.ids)
+    if source.network is not None and source.edges is not None and source.vertices is None:
+        source = replace(source, network=None, vertices=Path(source.network))
+    return source.open()
+
+
+def _check_outputs(out: Path | None, similar: int | None, *, prints: bool) -> str | None:
+    """Return the format of the file to write.
+
+    Raises:
+        ConfigError: Nothing is asked for, or something that cannot be given.
+    """
+    if out is None and similar is None and not prints:
+        raise ConfigError(
+            "say where the vectors go with --out FILE, print them with --json or --csv, or ask "
+            "for the closest vertices with --similar K"
+        )
+    if similar is not None and similar < 1:
+        raise ConfigError(f"--similar must be at least 1, not {similar}")
+    kind = None if out is None else format_of(out)
+    if out is not None and kind is None:
+        endings = ", ".join(f"{suffix} ({kind})" for suffix, kind in SUFFIXES.items())
+        raise ConfigError(f"{out} must end in one of {endings}")
+    return kind
+
+
+def _neighbors(
+    trained: TrainedModel, new: TextualNetwork, embedding: Embedding, k: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the vertices of the model closest to every new one; to a zero vector there are none.
+
+    Those that share an edge with it are marked.
+    """
+    found = {}
+    for name, vector in zip(embedding.ids, embedding.vectors, strict=True):
+        closest = trained.embedding.closest(vector, k) if bool(vector.any()) else []
+        touching = new.edges[(new.edges == new.position(name)).any(dim=1)]
+        linked = {new.ids[position] for position in torch.unique(touching).tolist()}
+        rows = describe(trained.network, None, closest)
+        found[name] = [row | {"linked": row["id"] in linked} for row in rows]
+    return found
+
+
+def _as_object(
+    embedding: Embedding, neighbors: dict[str, list[dict[str, Any]]] | None, file: Path | None
+) -> dict[str, Any]:
+    """Return what --json prints: the vectors, unless they are in a file, and the neighbors."""
+    vertices: list[dict[str, Any]] = []
+    for name, vector in zip(embedding.ids, embedding.vectors, strict=True):
+        vectors = {"vector": vector.tolist()} if file is None else {}
+        others = {} if neighbors is None else {"neighbors": neighbors[name]}
+        vertices.append({"id": name} | vectors | others)
+    return {
+        "dim": embedding.vectors.shape[1],
+        "text_dim": embedding.text_dim,
+        "file": None if file is None else str(file),
+        "vertices": vertices,
+    }
+
+
+def _print_csv(embedding: Embedding, neighbors: dict[str, list[dict[str, Any]]] | None) -> None:
+    """Print the neighbors if they were asked for, and the vectors otherwise."""
+    if neighbors is not None:
+        rows = [{"new": name} | row for name, found in neighbors.items() for row in found]
+        print_csv(rows, ("new", *COLUMNS))
+        return
+    columns = [f"v{column}" for column in range(embedding.vectors.shape[1])]
+    vectors = zip(embedding.ids, embedding.vectors.tolist(), strict=True)
+    named = [{"id": name} | dict(zip(columns, vector, strict=True)) for name, vector in vectors]
+    print_csv(named, ("id", *columns))
+
+
+def _shown(name: str, text: str, rows: list[dict[str, Any]]) -> str:
+    heading = f"{name}: {text}" if text else name
+    return table(heading, rows) if rows else f"{heading}\n     nothing to compare it by"
