@@ -42,6 +42,7 @@ LAYERS = [
     "text.word_average",
     "text.bilstm",
     "text.tfidf",
+    "text.features",
     "text.spectral",
     "text.gru",
     "text",
@@ -110,6 +111,7 @@ LAYERS = [
     "tuning",
     # use
     "suggestions",
+    "features",
     "connections",
     "explanation",
     "labelling",

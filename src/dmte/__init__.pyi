@@ -9,6 +9,7 @@ from .errors import DmteWarning as DmteWarning
 from .estimator import Dmte as Dmte
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
+from .features import read_features as read_features
 from .labelling import Labelling as Labelling
 from .labelling import label_vertices as label_vertices
 from .network import DATASETS as DATASETS

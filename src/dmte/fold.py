@@ -20,7 +20,7 @@ from dmte.ranking import auc
 from dmte.sampling import NegativeSampler
 from dmte.sparse import SparseMatrix
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
-from dmte.text import TokenizedTexts
+from dmte.text import EncoderInput
 from dmte.trained import build_model, embed_network
 
 HIDDEN_SHARE = 0.2  # Of the edges, hidden from P per step; the share that worked in trials.
@@ -42,7 +42,7 @@ class Fold:
     def __init__(
         self,
         split: tuple[TextualNetwork, HeldBack | None],
-        tokens: TokenizedTexts,
+        texts: EncoderInput,
         settings: Settings,
         seed: int,
         number: int = 0,
@@ -50,19 +50,19 @@ class Fold:
         self.train, self.held_back = split
         self.settings, self.seed, self.number = settings, seed, number
         self.best = Best()
-        self._tokens = tokens
+        self._all_texts = texts
         draws_all = settings.noise_power == 0 and not settings.structure
         self.edges = SupervisedEdges.of(
             self.train, sample_unlinked(self.train, seed) if draws_all else None
         )
-        self.model = build_model(settings, tokens.vocabulary_size, len(self.edges.members), seed)
+        self.model = build_model(settings, texts.vocabulary_size, len(self.edges.members), seed)
         self.optimizer = torch.optim.Adam(
             _with_step_sizes(self.model, settings), lr=settings.learning_rate, fused=True
         )
 
     def prepare_steps(self) -> None:
         """Make what every step needs, once the encoder of the model is in place."""
-        self._texts = self.model.encoder.prepare(self._tokens.select(self.edges.members))
+        self._texts = self.model.encoder.prepare(self._all_texts.select(self.edges.members))
         self._transition = self.model.transition_of(self.edges.adjacency())
         self.sampler = NegativeSampler(self._noise())
 
@@ -127,7 +127,7 @@ class Fold:
         """Return the AUC on the held-back edges, if there are any, and keep the best."""
         if self.held_back is None:
             return None
-        embedding = embed_network(self.model, self.train, self._tokens, self.edges.members)
+        embedding = embed_network(self.model, self.train, self._all_texts, self.edges.members)
         found = auc(
             embedding.score(self.held_back.edges), embedding.score(self.held_back.non_edges)
         )

@@ -30,7 +30,7 @@ from dmte.storage import (
     unpack_tensors,
     write_parts,
 )
-from dmte.text import ENCODERS, TokenizedTexts, Vocabulary
+from dmte.text import ENCODERS, EncoderInput, Vocabulary, encoder_input
 from dmte.unseen import embed_unseen, extend
 
 
@@ -62,16 +62,16 @@ def build_model(
 def embed_network(
     model: DiffusionMaps,
     network: TextualNetwork,
-    tokens: TokenizedTexts,
+    texts: EncoderInput,
     linked: Int[Tensor, " linked"],
 ) -> Embedding:
     """Return v_i = v_i^t ⊕ v_i^s of every vertex; ``linked`` are those with a row in E_s.
 
-    ``tokens`` are the texts of ``network`` in the model's vocabulary.
+    ``texts`` are those of ``network`` as the model's encoder reads them.
     """
     with torch.no_grad():
         transition = model.transition_of(network.adjacency())
-        text = model.text_embedding(model.encoder.prepare(tokens), transition)
+        text = model.text_embedding(model.encoder.prepare(texts), transition)
         if model.structure is None:
             return Embedding(network.ids, text, text.shape[1])
         rows = model.structure()
@@ -99,8 +99,13 @@ class TrainedModel:
         """Return the text half of a new vertex with this text and no edges.
 
         Raises:
-            ConfigError: No word of the text is known.
+            ConfigError: No word of the text is known, or the model reads no words.
         """
+        if self.settings.encoder == "features":
+            raise ConfigError(
+                "this model reads features and no words; embed the text as a new vertex with the "
+                "features that the same encoder gives it"
+            )
         tokens = self.vocabulary.encode([text])
         if len(tokens.tokens) == 0:
             raise ConfigError(f"no word of {text!r} occurs in the texts of the model")
@@ -154,6 +159,8 @@ class TrainedModel:
             ),
             "config.json": pack_json(self.describe()),
         }
+        if network.features is not None:
+            parts["features.safetensors"] = pack_tensors({"features": network.features})
         write_parts(Path(folder), parts, card=_card(self))
 
     def describe(self) -> dict[str, Any]:
@@ -190,7 +197,8 @@ class TrainedModel:
         network = _unpack_network(parts, embedding.ids, directed=config["network"]["directed"])
         parameters = unpack_tensors(parts["parameters.safetensors"])
         num_linked = len(parameters.get("structure.table", ()))
-        model = build_model(settings, len(vocabulary), num_linked, config["seed"])
+        texts = encoder_input(settings.encoder, vocabulary, (), network.features)
+        model = build_model(settings, texts.vocabulary_size, num_linked, config["seed"])
         model.load_state_dict(parameters)
         return cls(settings, config["seed"], network, vocabulary, model, embedding)
 
@@ -217,6 +225,9 @@ def _unpack_network(parts: dict[str, bytes], ids: Any, *, directed: bool) -> Tex
         weights=edges["weights"],
         directed=directed,
         labels=labels,
+        features=unpack_tensors(parts["features.safetensors"])["features"]
+        if "features.safetensors" in parts
+        else None,
     )
 
 

@@ -19,7 +19,7 @@ from dmte.fold import Best, Fold
 from dmte.network import TextualNetwork
 from dmte.objective import PARTS, weighted_sum
 from dmte.supervision import hold_back
-from dmte.text import Vocabulary
+from dmte.text import Vocabulary, encoder_input
 from dmte.trained import TrainedModel, embed_network
 from dmte.width import spectral_start
 
@@ -65,16 +65,18 @@ class TrainingRun:
         self.vocabulary = Vocabulary.of(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
-        self._tokens = self.vocabulary.encode(network.texts)
-        if settings.encoder == "spectral":
-            start = spectral_start(settings, splits, self._tokens, seed)
+        self._texts = encoder_input(
+            settings.encoder, self.vocabulary, network.texts, network.features
+        )
+        if settings.has_fixed_texts:
+            start = spectral_start(settings, splits, self._texts, seed)
             settings = settings.with_dim(start.dim) if settings.is_all_text else settings
         self.settings = settings
         self.folds = [
-            Fold(split, self._tokens, settings, seed, number) for number, split in enumerate(splits)
+            Fold(split, self._texts, settings, seed, number) for number, split in enumerate(splits)
         ]
         for fold in self.folds:
-            if settings.encoder == "spectral":
+            if settings.has_fixed_texts:
                 fold.model.encoder = start
             if self._learns:
                 fold.prepare_steps()
@@ -139,7 +141,7 @@ class TrainingRun:
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(torch.stack([one[name] for one in outcomes]).mean(dim=0))
-        embedding = embed_network(model, self.network, self._tokens, first.edges.members)
+        embedding = embed_network(model, self.network, self._texts, first.edges.members)
         return TrainedModel(
             self.settings, self.seed, self.network, self.vocabulary, model, embedding
         )

@@ -43,6 +43,10 @@ FormatOption = Annotated[
         "--format", help="What the file's name would end in, as csv or bib.gz; for - jsonl."
     ),
 ]
+FeaturesOption = Annotated[
+    Path | None,
+    typer.Option(help="Features in place of words: .npy or .npz, or a sentence encoder's folder."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 PATIENCE = 1.0  # seconds of reading before a bar is shown: some tens of megabytes of a table

@@ -18,7 +18,7 @@ from dmte.text.tfidf import rarity, strongest_directions, weigh_words
 from dmte.text.vocabulary import TokenizedTexts
 
 
-class SpectralWords(TextEncoder[Tensor]):
+class SpectralWords(TextEncoder[TokenizedTexts, Tensor]):
     """X = B V with rows of length 1; zero until it is started."""
 
     directions: Float[Tensor, "words dim"]

@@ -44,7 +44,7 @@ def weigh_words(
 
 
 def strongest_directions(
-    words: sp.csr_array, dim: int, seed: int
+    words: sp.csr_array | Float[np.ndarray, "texts words"], dim: int, seed: int
 ) -> Float[np.ndarray, "words dim"]:
     """Return V, strongest direction first; columns beyond the size of B are zero.
 
@@ -58,7 +58,8 @@ def strongest_directions(
         raise ConfigError(f"dim must be at least 1, not {dim}")
     found = min(dim, *words.shape)
     directions = np.zeros((words.shape[1], dim))
-    if found and words.nnz:
+    is_zero = words.nnz == 0 if isinstance(words, sp.csr_array) else not words.any()
+    if found and not is_zero:
         # A seed of scikit-learn's own kind, which is any number below 2^32.
         state = generator_for(seed, "latent features").initial_seed()
         *_, rows = randomized_svd(words, found, n_iter=NUM_POWER_ITERATIONS, random_state=state)
