@@ -60,6 +60,7 @@ LAYERS = [
     "objective",
     "config",
     "supervision",
+    "history",
     "trained",
     "width",
     "training",

@@ -28,6 +28,8 @@ def test_a_stored_model_comes_back_whole(trained: TrainedModel, tmp_path: Path) 
     assert loaded.vocabulary == trained.vocabulary
     assert loaded.network.fingerprint() == trained.network.fingerprint()
     assert torch.equal(loaded.embedding.vectors, trained.embedding.vectors)
+    assert loaded.history == trained.history
+    assert [record.epoch for record in loaded.history or ()] == [1, 2]
     assert torch.equal(loaded.embed_text("w1x3 w2x2"), trained.embed_text("w1x3 w2x2"))
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from dmte.config import Settings
 from dmte.errors import ConfigError, StorageError
+from dmte.history import history_from_json, history_to_json
 from dmte.network import TextualNetwork
 from dmte.storage import (
     is_stored,
@@ -38,6 +39,7 @@ def save_checkpoint(run: TrainingRun, folder: Path) -> None:
         "fingerprint": run.network.fingerprint(),
         "epoch": run.epoch,
         "best": {"auc": best.auc, "epoch": best.epoch, "looks_since": best.looks_since},
+        "history": history_to_json(run.history),
     } | environment()
     parts = {
         "position.json": pack_json(position),
@@ -80,6 +82,7 @@ def load_checkpoint(
     run.model.load_state_dict(unpack_tensors(parts["parameters.safetensors"]))
     _restore_optimizer(run, unpack_tensors(parts["optimizer.safetensors"]))
     run.epoch = position["epoch"]
+    run.history = history_from_json(position.get("history", ()))  # 0.1.0 kept none.
     run.best = Best(
         **position["best"], parameters=unpack_tensors(parts["best.safetensors"]) or None
     )

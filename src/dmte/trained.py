@@ -19,6 +19,7 @@ from dmte.config import Settings
 from dmte.diffusion import DiffusionConvolution, HopFilters, transition_matrix
 from dmte.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError
+from dmte.history import History, history_from_json, history_to_json
 from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
@@ -89,6 +90,8 @@ class TrainedModel:
     vocabulary: Vocabulary
     model: DiffusionMaps
     embedding: Embedding
+    history: History | None = None
+    """How training went; none in a folder of a version that did not keep it."""
 
     def __repr__(self) -> str:
         return f"TrainedModel({self.embedding!r}, seed {self.seed})"
@@ -129,6 +132,8 @@ class TrainedModel:
             ),
             "config.json": pack_json(self.describe()),
         }
+        if self.history is not None:
+            parts["history.json"] = pack_json(history_to_json(self.history))
         write_parts(Path(folder), parts, card=_card(self))
 
     def describe(self) -> dict[str, Any]:
@@ -167,7 +172,9 @@ class TrainedModel:
         num_linked = len(parameters.get("structure.table", ()))
         model = build_model(settings, len(vocabulary), num_linked, config["seed"])
         model.load_state_dict(parameters)
-        return cls(settings, config["seed"], network, vocabulary, model, embedding)
+        return cls(
+            settings, config["seed"], network, vocabulary, model, embedding, _unpack_history(parts)
+        )
 
 
 def environment() -> dict[str, Any]:
@@ -180,6 +187,12 @@ def environment() -> dict[str, Any]:
         },
         "threads": torch.get_num_threads(),
     }
+
+
+def _unpack_history(parts: dict[str, bytes]) -> History | None:
+    if "history.json" not in parts:
+        return None
+    return tuple(history_from_json(unpack_json(parts["history.json"])))
 
 
 def _unpack_network(parts: dict[str, bytes], ids: Any, *, directed: bool) -> TextualNetwork:

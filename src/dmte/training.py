@@ -18,6 +18,7 @@ from torch import Tensor
 from dmte.allocator import keep_freed_memory
 from dmte.config import Settings
 from dmte.errors import TrainingError
+from dmte.history import EpochRecord
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.objective import PARTS, part_losses, ranking_losses, score_edges, weighted_sum
@@ -67,6 +68,7 @@ class TrainingRun:
         self.network, self.asked_for, self.seed = network, settings, seed
         self.epoch = 0
         self.best = Best()
+        self.history: list[EpochRecord] = []
         self._learns = not settings.is_all_text or _can_judge(network, settings)
         fraction = settings.validation_fraction if self._learns else 0.0
         self._train, self._held_back = hold_back(network, fraction, seed)
@@ -123,17 +125,27 @@ class TrainingRun:
             TrainingError: The loss or a parameter is no longer a finite number.
         """
         if self.epoch == 0:
-            self._look()  # What training starts from may be the best there is.
+            start = self._look()  # What training starts from may be the best there is.
+            if start is not None:
+                self.history.append(EpochRecord(0, None, {}, start))
         while not self.is_done:
             started = time.perf_counter()
             parts = self._train_epoch()
             self._check_finite("a parameter", *self.model.parameters())
             self.epoch += 1
             validation_auc = self._validate()
-            yield EpochReport(
+            loss = float(weighted_sum(parts, self.settings.objective))
+            record = EpochRecord(
                 epoch=self.epoch,
-                loss=float(weighted_sum(parts, self.settings.objective)),
+                loss=loss,
                 parts=dict(zip(PARTS, parts.tolist(), strict=False)),
+                validation_auc=validation_auc,
+            )
+            self.history.append(record)
+            yield EpochReport(
+                epoch=record.epoch,
+                loss=loss,
+                parts=record.parts,
                 num_edges=self.num_edges,
                 seconds=time.perf_counter() - started,
                 validation_auc=validation_auc,
@@ -146,7 +158,13 @@ class TrainingRun:
             model.load_state_dict(self.best.parameters)
         embedding = embed_network(model, self.network, self._tokens, self._edges.linked)
         return TrainedModel(
-            self.settings, self.seed, self.network, self.vocabulary, model, embedding
+            self.settings,
+            self.seed,
+            self.network,
+            self.vocabulary,
+            model,
+            embedding,
+            tuple(self.history),
         )
 
     def _train_epoch(self) -> Float[Tensor, " parts"]:
