@@ -22,6 +22,7 @@ from dmte.errors import ConfigError, StorageError
 from dmte.history import History, history_from_json, history_to_json
 from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
+from dmte.notebook import html_table
 from dmte.randomness import generator_for
 from dmte.storage import (
     pack_json,
@@ -95,6 +96,14 @@ class TrainedModel:
 
     def __repr__(self) -> str:
         return f"TrainedModel({self.embedding!r}, seed {self.seed})"
+
+    def _repr_html_(self) -> str:
+        rows = [("network", repr(self.network)), ("vectors", repr(self.embedding))]
+        rows += [("seed", str(self.seed))]
+        if self.history:
+            rows.append(("epochs", str(self.history[-1].epoch)))
+        rows += [(name, str(value)) for name, value in self.settings.to_dict().items()]
+        return html_table(repr(self), ("what", "value"), rows, len(rows), most=len(rows))
 
     def embed_text(self, text: str) -> Float[Tensor, " half"]:
         """Return the text half of a new vertex with this text and no edges.
