@@ -11,6 +11,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "dmte"
 LAYERS = [
     # the network
     "errors",
+    "extras",
+    "notebook",
     "progress",
     "storage",
     "network.textual_network",
@@ -52,6 +54,7 @@ LAYERS = [
     "allocator",
     "cost",
     "search",
+    "conversions",
     "embedding",
     "model",
     # the objective and its training
@@ -102,6 +105,8 @@ LAYERS = [
     "suggestions",
     "export",
     "plots",
+    "maps",
+    "curves",
     "__init__",
     "cli.output",
     "cli.settings",
@@ -116,6 +121,7 @@ LAYERS = [
     "cli.fits",
     "cli.evaluate",
     "cli.reproduce",
+    "cli.plot",
     "cli.datasets",
     "cli",
     "__main__",

@@ -2,10 +2,13 @@ from .config import PAPER as PAPER
 from .config import RECIPES as RECIPES
 from .config import VARIANTS as VARIANTS
 from .config import Settings as Settings
+from .curves import draw_results as draw_results
+from .curves import draw_training as draw_training
 from .embedding import Embedding as Embedding
 from .embedding import Neighbor as Neighbor
 from .errors import DmteError as DmteError
 from .errors import DmteWarning as DmteWarning
+from .maps import Map as Map
 from .method import Dmte as Dmte
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns

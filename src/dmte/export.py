@@ -37,7 +37,7 @@ def export_vectors(
     if kind not in FORMATS:
         raise StorageError(f"the format must be one of {', '.join(FORMATS)}, not {kind!r}")
     path = Path(path)
-    with _new_file(path, replace=replace) as file:
+    with new_file(path, replace=replace) as file:
         FORMATS[kind](embedding, file)
     return path
 
@@ -59,8 +59,8 @@ def export_projector(
     vectors, metadata = Path(folder) / "vectors.tsv", Path(folder) / "metadata.tsv"
     rows = zip(embedding.ids, *columns.values(), strict=True)
     with (
-        _new_file(vectors, replace=replace) as numbers,
-        _new_file(metadata, replace=replace) as words,
+        new_file(vectors, replace=replace) as numbers,
+        new_file(metadata, replace=replace) as words,
     ):
         numbers.writelines(_numbers(row, "\t") + b"\n" for row in embedding.vectors.numpy())
         words.write("\t".join(["id", *columns]).encode() + b"\n")
@@ -147,7 +147,7 @@ def _one_line(text: str) -> str:
 
 
 @contextmanager
-def _new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
+def new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
     """Yield a file that takes its place when it is complete, and leaves nothing when it fails.
 
     Raises:
