@@ -17,9 +17,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from dmte.cli.output import complete
 from dmte.cli.settings import first_sentences
 from dmte.errors import ConfigError
 from dmte.network.columns import GUESSED, Columns
+from dmte.network.datasets import DATASETS
 from dmte.progress import listening
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ NetworkArgument = Annotated[
     str | None,
     typer.Argument(
         metavar="NETWORK",
+        autocompletion=complete(lambda: DATASETS),
         help="A data set's name (concepts, cora, ...), a folder of Markdown files or with data.txt "
         "and graph.txt, a file of vertices with their links (.csv, .tsv, .parquet, .jsonl, .json, "
         ".bib, .graphml, .edgelist; .gz and .zst too), or - for standard input.",

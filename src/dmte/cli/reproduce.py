@@ -19,6 +19,7 @@ from dmte.cli.fits import (
     run_with_progress,
     show_plan,
 )
+from dmte.cli.output import complete
 from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError
 from dmte.evaluation.cells import Cell, unable
 from dmte.evaluation.document import document, find_row, section
@@ -45,6 +46,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="TARGET",
+            autocompletion=complete(lambda: [*TARGETS, ALL, REPORT]),
             help=f"{', '.join(TARGETS)}; all; or report, which writes one page of what is there.",
         ),
     ],

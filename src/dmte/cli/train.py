@@ -16,6 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dmte.checkpoint import load_checkpoint, save_checkpoint
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
+from dmte.cli.output import complete
 from dmte.cli.settings import settings_from, with_settings
 from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError, Interrupted, TrainingError
@@ -34,12 +35,16 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help=f"What the settings start from: {' or '.join(RECIPES)}; by default the first."
+            help=f"What the settings start from: {' or '.join(RECIPES)}; by default the first.",
+            autocompletion=complete(lambda: RECIPES),
         ),
     ] = None,
     variant: Annotated[
         str | None,
-        typer.Option(help=f"A version of the paper's recipe: {', '.join(VARIANTS)}."),
+        typer.Option(
+            help=f"A version of the paper's recipe: {', '.join(VARIANTS)}.",
+            autocompletion=complete(lambda: VARIANTS),
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
     checkpoint_every: Annotated[
