@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [
     *(ROOT / folder / "README.md" for folder in (".", "benchmarks", "experiments")),
     *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs" / "verbs").glob("*.md")),
 ]
 
 
