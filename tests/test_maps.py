@@ -139,6 +139,7 @@ def test_umap_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         Map(by="umap").draw(network, embedding, tmp_path / "m.png")
 
 
+@pytest.mark.slow  # numba compiles.
 def test_umap_keeps_near_vectors_near() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Those of its own dependencies.
