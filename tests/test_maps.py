@@ -121,6 +121,13 @@ def test_names_neither_overlap_nor_leave_the_picture(
             assert inside.x0 <= box.x0
             assert box.x1 <= inside.x1
             assert not any(box.overlaps(other) for other in boxes[:at])
+        # A name stands beside the ring around its vertex, also once all is drawn.
+        figure.draw_without_rendering()
+        (axes,) = figure.axes
+        for text, ring in zip(figure.texts[-40:], axes.collections[-40:], strict=True):
+            (place,) = axes.transData.transform(np.asarray(ring.get_offsets()))
+            near = text.get_window_extent().padded(20)
+            assert near.contains(*place)
 
     monkeypatch.setattr("dmte.maps.save_figure", look)
     names = [f"a rather long name {number % 12}" for number in range(300)]

@@ -12,6 +12,7 @@ which there is no room is left out, and its color is still in the legend.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
@@ -43,7 +44,7 @@ NAMES = 30
 """Vertices that are named where there are no labels."""
 CROWDED = 2_000  # Points; more of them are pixels even in SVG and PDF, which would be slow to open.
 LONGEST = 28  # Letters of a name.
-MOST_COVERED = 3  # Points under the name of a vertex.
+TRIES = 20  # Vertices that are looked at for every name; where all is full, more would not help.
 MARGIN = 14  # Pixels of a frame and around it, both sides together.
 
 Places = Float[np.ndarray, "vertices 2"]
@@ -336,6 +337,10 @@ class _Canvas:
         """Let the layout be done, and then left alone: from here on pixels count."""
         self.figure.draw_without_rendering()
         self.figure.set_layout_engine("none")
+        # Whatever is drawn from now on must not move the view.
+        self.axes.set_xlim(self.axes.get_xlim())
+        self.axes.set_ylim(self.axes.get_ylim())
+        self.axes.set_aspect("auto")
         self._points = self.axes.transData.transform(self.places)
 
     def name_groups(self) -> None:
@@ -353,12 +358,13 @@ class _Canvas:
         from matplotlib.patheffects import withStroke
 
         named: list[str] = []
-        for row, name in candidates:
+        most = max(3, len(self.places) // 2_000)  # Points a name may cover.
+        for row, name in islice(candidates, TRIES * wanted):
             if len(named) == wanted:
                 break
             text = self.figure.text(0, 0, name, fontsize=7, ha="center", va="center")
             text.set_path_effects([withStroke(linewidth=2, foreground="white")])
-            if self._place(text, self._points[row], _beside, most=MOST_COVERED):
+            if self._place(text, self._points[row], _beside, most):
                 named.append(name)
                 x, y = self.places[row]
                 self.axes.scatter(x, y, s=30, fc="none", ec="black", linewidths=0.8)
@@ -371,20 +377,27 @@ class _Canvas:
         size = np.array([extent.width, extent.height]) + (MARGIN if text.get_bbox_patch() else 4)
         bounds = _Box(*map(float, self.axes.get_window_extent().extents))
         best: tuple[float, np.ndarray, _Box] | None = None
+        # Amid many points a name would wander far to cover fewer, and seem to name others.
+        weight = max(1.0, _box(anchor, size).count(self._points) / 6)
         for offset, cost in ways(size):
             center = anchor + offset
-            box = _Box(*(center - size / 2).tolist(), *(center + size / 2).tolist())
+            box = _box(center, size)
             if not box.is_within(bounds) or any(map(box.overlaps, self._taken)):
                 continue
             covered = box.count(self._points)
-            if covered <= most and (best is None or covered + cost < best[0]):
-                best = (covered + cost, center, box)
+            total = covered + weight * cost
+            if covered <= most and (best is None or total < best[0]):
+                best = (total, center, box)
         if best is None:
             text.remove()
             return False
         self._taken.append(best[2])
         text.set_position(tuple(self.figure.transFigure.inverted().transform(best[1])))
         return True
+
+
+def _box(center: np.ndarray, size: np.ndarray) -> _Box:
+    return _Box(*(center - size / 2).tolist(), *(center + size / 2).tolist())
 
 
 def _height(places: Places) -> float:
@@ -394,7 +407,8 @@ def _height(places: Places) -> float:
 
 
 def thickest(points: Places) -> np.ndarray:
-    """Return the point whose neighbors are closest: the heart of its kind."""
+    """Return the point whose neighbors are closest, among a thousand: the heart of its kind."""
+    points = points[:: -(-len(points) // 1_000)]
     neighbors = min(len(points), max(5, len(points) // 5))
     distances, _ = cKDTree(points).query(points, k=[neighbors])
     heart: np.ndarray = points[int(np.asarray(distances).argmin())]
