@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Way = Literal["tsne", "pca", "umap"]
 TITLES: Mapping[Way, str] = MappingProxyType({"tsne": "t-SNE", "pca": "PCA", "umap": "UMAP"})
 LIMITS: Mapping[Way, int] = MappingProxyType({"tsne": 5_000, "umap": 50_000, "pca": 1_000_000})
-"""Most vertices on a map: for t-SNE and UMAP what takes about a minute on one core."""
+"""Most vertices on a map; t-SNE took 36 s for its on one core, the others are not measured."""
 NAMES = 30
 """Vertices that are named where there are no labels."""
 CROWDED = 2_000  # Points; more of them are pixels even in SVG and PDF, which would be slow to open.
