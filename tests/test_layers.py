@@ -11,6 +11,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "dmte"
 LAYERS = [
     # the network
     "errors",
+    "extras",
+    "notebook",
     "progress",
     "storage",
     "network.textual_network",
@@ -53,6 +55,7 @@ LAYERS = [
     "allocator",
     "cost",
     "search",
+    "conversions",
     "embedding",
     "model",
     # the objective and its training
@@ -63,6 +66,7 @@ LAYERS = [
     "settings_file",
     "supervision",
     "unseen",
+    "history",
     "trained",
     "width",
     "fold",
@@ -117,6 +121,8 @@ LAYERS = [
     "labelling",
     "export",
     "plots",
+    "maps",
+    "curves",
     "__init__",
     "cli.output",
     "cli.settings",
@@ -135,6 +141,7 @@ LAYERS = [
     "cli.fits",
     "cli.evaluate",
     "cli.reproduce",
+    "cli.plot",
     "cli.datasets",
     "cli",
     "__main__",

@@ -22,10 +22,10 @@ class Settings:
 
     >>> Settings(dim=64).dim
     64
-    >>> Settings(encoder="bert")
+    >>> Settings(loss="hinge")
     Traceback (most recent call last):
     ...
-    dmte.errors.ConfigError: encoder must be one of word-average, bilstm, spectral, features, not 'bert'
+    dmte.errors.ConfigError: loss must be one of pointwise, ranking, not 'hinge'
     """
 
     encoder: str = "spectral"

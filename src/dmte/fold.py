@@ -33,6 +33,8 @@ class Best:
     auc: float = 0.0
     epoch: int = 0
     looks_since: int = 0
+    last_auc: float = 0.0
+    """Of the last look, best or not."""
     parameters: dict[str, Tensor] | None = None
 
 
@@ -123,19 +125,19 @@ class Fold:
         self.optimizer.step()
         return parts.detach(), float(edges.weights.sum())
 
-    def look(self, epoch: int) -> float | None:
-        """Return the AUC on the held-back edges, if there are any, and keep the best."""
+    def look(self, epoch: int) -> None:
+        """Ask about the held-back edges, if there are any, and keep the best."""
         if self.held_back is None:
-            return None
+            return
         embedding = embed_network(self.model, self.train, self._all_texts, self.edges.members)
         found = auc(
             embedding.score(self.held_back.edges), embedding.score(self.held_back.non_edges)
         )
         if found > self.best.auc:
-            self.best = Best(found, epoch, 0, self.parameters())
+            self.best = Best(found, epoch, 0, found, self.parameters())
         else:
             self.best.looks_since += 1
-        return found
+            self.best.last_auc = found
 
     def outcome(self) -> dict[str, Tensor]:
         """Return the parameters as they were at their best on the held-back edges, or as they are.

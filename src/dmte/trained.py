@@ -19,8 +19,10 @@ from dmte.config import Settings
 from dmte.diffusion import DiffusionConvolution, HopFilters
 from dmte.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError
+from dmte.history import History, history_from_json, history_to_json
 from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
+from dmte.notebook import html_table
 from dmte.randomness import generator_for
 from dmte.storage import (
     pack_json,
@@ -91,9 +93,19 @@ class TrainedModel:
     vocabulary: Vocabulary
     model: DiffusionMaps
     embedding: Embedding
+    history: History | None = None
+    """How training went; none in a folder of a version that did not keep it."""
 
     def __repr__(self) -> str:
         return f"TrainedModel({self.embedding!r}, seed {self.seed})"
+
+    def _repr_html_(self) -> str:
+        rows = [("network", repr(self.network)), ("vectors", repr(self.embedding))]
+        rows += [("seed", str(self.seed))]
+        if self.history:
+            rows.append(("epochs", str(self.history[-1].epoch)))
+        rows += [(name, str(value)) for name, value in self.settings.to_dict().items()]
+        return html_table(repr(self), ("what", "value"), rows, len(rows), most=len(rows))
 
     def embed_text(self, text: str) -> Float[Tensor, " half"]:
         """Return the text half of a new vertex with this text and no edges.
@@ -161,6 +173,8 @@ class TrainedModel:
         }
         if network.features is not None:
             parts["features.safetensors"] = pack_tensors({"features": network.features})
+        if self.history is not None:
+            parts["history.json"] = pack_json(history_to_json(self.history))
         write_parts(Path(folder), parts, card=_card(self))
 
     def describe(self) -> dict[str, Any]:
@@ -200,7 +214,9 @@ class TrainedModel:
         texts = encoder_input(settings.encoder, vocabulary, (), network.features)
         model = build_model(settings, texts.vocabulary_size, num_linked, config["seed"])
         model.load_state_dict(parameters)
-        return cls(settings, config["seed"], network, vocabulary, model, embedding)
+        return cls(
+            settings, config["seed"], network, vocabulary, model, embedding, _unpack_history(parts)
+        )
 
 
 def environment() -> dict[str, Any]:
@@ -213,6 +229,12 @@ def environment() -> dict[str, Any]:
         },
         "threads": torch.get_num_threads(),
     }
+
+
+def _unpack_history(parts: dict[str, bytes]) -> History | None:
+    if "history.json" not in parts:
+        return None
+    return tuple(history_from_json(unpack_json(parts["history.json"])))
 
 
 def _unpack_network(parts: dict[str, bytes], ids: Any, *, directed: bool) -> TextualNetwork:

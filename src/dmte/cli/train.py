@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dmte.checkpoint import load_checkpoint, save_checkpoint
 from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
+from dmte.cli.output import complete
 from dmte.cli.settings import settings_from, with_settings
 from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError, Interrupted, TrainingError
@@ -36,12 +37,16 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help=f"What the settings start from: {' or '.join(RECIPES)}; by default the first."
+            help=f"What the settings start from: {' or '.join(RECIPES)}; by default the first.",
+            autocompletion=complete(lambda: RECIPES),
         ),
     ] = None,
     variant: Annotated[
         str | None,
-        typer.Option(help=f"A version of the paper's recipe: {', '.join(VARIANTS)}."),
+        typer.Option(
+            help=f"A version of the paper's recipe: {', '.join(VARIANTS)}.",
+            autocompletion=complete(lambda: VARIANTS),
+        ),
     ] = None,
     settings_file: Annotated[
         Path | None,

@@ -20,6 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.errors import NetworkError, UnknownVertexError
+from dmte.notebook import html_table
 
 Labels = Sequence[frozenset[str]]
 
@@ -143,6 +144,11 @@ class TextualNetwork:
             f"{len(self.edges):,} {kind} {_plural(len(self.edges), 'edge')}, "
             f"{len(classes) or 'no'} {_plural(len(classes), 'label')})"
         )
+
+    def _repr_html_(self) -> str:
+        labels = self.labels or [frozenset()] * self.num_vertices
+        rows = zip(self.ids, self.texts, map(", ".join, map(sorted, labels)), strict=True)
+        return html_table(repr(self), ("id", "text", "labels"), rows, self.num_vertices)
 
     @property
     def num_vertices(self) -> int:
