@@ -69,6 +69,7 @@ LAYERS = [
     "history",
     "trained",
     "width",
+    "entries",
     "fold",
     "training",
     "checkpoint",

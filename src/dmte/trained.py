@@ -32,7 +32,7 @@ from dmte.storage import (
     unpack_tensors,
     write_parts,
 )
-from dmte.text import ENCODERS, EncoderInput, Vocabulary, encoder_input
+from dmte.text import ENCODERS, Vocabulary, encoder_input
 from dmte.unseen import embed_unseen, extend
 
 
@@ -64,16 +64,16 @@ def build_model(
 def embed_network(
     model: DiffusionMaps,
     network: TextualNetwork,
-    texts: EncoderInput,
+    texts: Any,
     linked: Int[Tensor, " linked"],
 ) -> Embedding:
     """Return v_i = v_i^t ⊕ v_i^s of every vertex; ``linked`` are those with a row in E_s.
 
-    ``texts`` are those of ``network`` as the model's encoder reads them.
+    ``texts`` are those of ``network`` as the model's encoder prepared them.
     """
     with torch.no_grad():
         transition = model.transition_of(network.adjacency())
-        text = model.text_embedding(model.encoder.prepare(texts), transition)
+        text = model.text_embedding(texts, transition)
         if model.structure is None:
             return Embedding(network.ids, text, text.shape[1])
         rows = model.structure()

@@ -67,21 +67,23 @@ class TrainingRun:
         self.vocabulary = Vocabulary.of(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
-        self._texts = encoder_input(
-            settings.encoder, self.vocabulary, network.texts, network.features
-        )
+        texts = encoder_input(settings.encoder, self.vocabulary, network.texts, network.features)
         if settings.has_fixed_texts:
-            start = spectral_start(settings, splits, self._texts, seed)
+            start = spectral_start(settings, splits, texts, seed)
             settings = settings.with_dim(start.dim) if settings.is_all_text else settings
         self.settings = settings
         self.folds = [
-            Fold(split, self._texts, settings, seed, number) for number, split in enumerate(splits)
+            Fold(split, texts.vocabulary_size, settings, seed, number)
+            for number, split in enumerate(splits)
         ]
-        for fold in self.folds:
-            if settings.has_fixed_texts:
+        if settings.has_fixed_texts:
+            for fold in self.folds:
                 fold.model.encoder = start
-            if self._learns:
-                fold.prepare_steps()
+        # All folds have the same texts, fixed, or there is only one.
+        self._texts = self.folds[0].model.encoder.prepare(texts)
+        if self._learns:
+            for fold in self.folds:
+                fold.prepare_steps(texts, self._texts)
 
     @property
     def num_edges(self) -> int:

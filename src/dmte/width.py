@@ -8,6 +8,7 @@ diffused with the weights λ and nothing learned, are asked about edges that wer
 from collections.abc import Sequence
 
 import torch
+from torch.nn.functional import normalize
 
 from dmte.config import Settings
 from dmte.errors import TrainingError
@@ -51,12 +52,13 @@ def spectral_start(
     if not judged:
         return widest.narrowed(min(UNTRIED_WIDTH, widest.dim))
     none_linked = torch.empty(0, dtype=torch.int64)
+    projected = widest.project(texts)  # type: ignore[arg-type]
     found = dict.fromkeys(widths, 0.0)
     for width in widths:
-        model = build_model(settings.with_dim(width), texts.vocabulary_size, 0, seed)
-        model.encoder = widest.narrowed(width)
+        model = build_model(settings.with_dim(width), 0, 0, seed)
+        narrow = normalize(projected[:, :width])
         for train, held_back in judged:
-            vectors = embed_network(model, train, texts, none_linked)
+            vectors = embed_network(model, train, narrow, none_linked)
             found[width] += auc(vectors.score(held_back.edges), vectors.score(held_back.non_edges))
     # Of equally good widths the smallest, which is the first.
     return widest.narrowed(max(found, key=lambda width: found[width]))

@@ -84,10 +84,13 @@ class FrozenFeatures(TextEncoder[FeatureRows, Tensor]):
         narrow.directions.copy_(self.directions[:, :dim])
         return narrow
 
+    def project(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
+        """Return F V; its first columns are those of a narrower encoder."""
+        return normalize(texts.rows.to(self.directions.dtype)) @ self.directions
+
     def prepare(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
         """Return X, which no step changes."""
-        rows = normalize(texts.rows.to(self.directions.dtype))
-        return normalize(rows @ self.directions)
+        return normalize(self.project(texts))
 
     def forward(self, prepared: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
         """Return X."""
