@@ -166,6 +166,10 @@ class Embedding:
         ]
         return torch.cat(blocks) if blocks else table.new_zeros(0)
 
+    def scores(self, pairs: Int[Tensor, "pairs 2"]) -> dict[Similarity, Float[Tensor, " pairs"]]:
+        """Return the scores of pairs by dot product and by cosine."""
+        return {by: self.score(pairs, by) for by in get_args(Similarity)}
+
     def half(self, which: Half) -> Float[Tensor, "vertices some"]:
         """Return the text half, the structure half, or both.
 
