@@ -55,6 +55,7 @@ LAYERS = [
     "embedding",
     "model",
     # the objective and its training
+    "adam",
     "sampling",
     "scores",
     "objective",

@@ -186,7 +186,7 @@ def test_a_diverging_loss_stops_training(planted: TextualNetwork) -> None:
 
 def test_parameters_that_overflow_in_the_last_step_are_noticed(planted: TextualNetwork) -> None:
     run = TrainingRun(planted, replace(SMALL, epochs=1, batch_size=1000), seed=0)
-    run.folds[0].optimizer.param_groups[0]["lr"] = float("inf")
+    run.folds[0].optimizer.groups[0].rate = float("inf")
     with pytest.raises(TrainingError, match="a parameter was no longer a finite number in epoch 1"):
         next(run.epochs())
 
