@@ -2,10 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
+from sklearn.utils.extmath import randomized_svd  # type: ignore[import-untyped]
 from torch.nn.functional import normalize
 
+from dmte.randomness import generator_for
 from dmte.text import SpectralWords, Vocabulary
+from dmte.text.tfidf import NUM_POWER_ITERATIONS, strongest_directions
 
 TEXTS = ["red fox", "red red hen", "", "blue hen runs", "fox runs blue", "a hen"]
 
@@ -77,3 +81,11 @@ def test_nothing_of_it_is_learned_and_all_of_it_is_stored() -> None:
     encoder, _ = started(dim=3)
     assert list(encoder.parameters()) == []
     assert set(encoder.state_dict()) == {"directions", "rarities"}
+
+
+@pytest.mark.parametrize("shape", [(50, 80), (80, 50), (30, 30), (200, 5)])
+def test_directions_are_those_of_scikit_learn(shape: tuple[int, int]) -> None:
+    words = sp.csr_array(sp.random_array(shape, density=0.3, rng=np.random.default_rng(1)))
+    dim, state = min(20, *shape), generator_for(4, "latent features").initial_seed()
+    *_, rows = randomized_svd(words, dim, n_iter=NUM_POWER_ITERATIONS, random_state=state)
+    assert np.allclose(strongest_directions(words, dim, seed=4), rows.T, atol=1e-12)
