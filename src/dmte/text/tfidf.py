@@ -46,9 +46,15 @@ def weigh_words(
 
 
 def strongest_directions(
-    words: sp.csr_array, dim: int, seed: int
+    words: sp.csr_array | Float[np.ndarray, "texts words"],
+    dim: int,
+    seed: int,
+    num_iterations: int = NUM_POWER_ITERATIONS,
 ) -> Float[np.ndarray, "words dim"]:
     """Return V, strongest direction first; columns beyond the size of B are zero.
+
+    It is computed in the precision of B; fewer iterations separate directions less well that are
+    nearly as strong as each other.
 
     Raises:
         ConfigError: ``dim`` is below 1.
@@ -56,15 +62,19 @@ def strongest_directions(
     if dim < 1:
         raise ConfigError(f"dim must be at least 1, not {dim}")
     found = min(dim, *words.shape)
-    directions = np.zeros((words.shape[1], dim))
-    if found and words.nnz:
+    directions = np.zeros((words.shape[1], dim), dtype=words.dtype)
+    is_zero = words.nnz == 0 if isinstance(words, sp.csr_array) else not words.any()
+    if found and not is_zero:
         state = generator_for(seed, "latent features").initial_seed()
-        directions[:, :found] = _strongest_rows(words, found, state).T
+        directions[:, :found] = _strongest_rows(words, found, state, num_iterations).T
     return directions
 
 
 def _strongest_rows(
-    words: sp.csr_array, found: int, state: int
+    words: sp.csr_array | Float[np.ndarray, "texts words"],
+    found: int,
+    state: int,
+    num_iterations: int,
 ) -> Float[np.ndarray, "found words"]:
     """Return Vᵀ, signed so that the largest number of every column of U is positive.
 
@@ -74,8 +84,8 @@ def _strongest_rows(
     is_wide = words.shape[0] < words.shape[1]
     tall = words.T if is_wide else words
     draws = np.random.RandomState(state)
-    basis = draws.normal(size=(tall.shape[1], found + NUM_SPARE_DIRECTIONS))
-    for _ in range(NUM_POWER_ITERATIONS):
+    basis = draws.normal(size=(tall.shape[1], found + NUM_SPARE_DIRECTIONS)).astype(words.dtype)
+    for _ in range(num_iterations):
         for matrix in (tall, tall.T):
             basis, _ = linalg.lu(matrix @ basis, permute_l=True, check_finite=False)
     basis, _ = linalg.qr(tall @ basis, mode="economic", check_finite=False)
