@@ -1,5 +1,8 @@
 """Spectral texts: B V by the dense formula, fixed, and the same for texts that come later."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -87,9 +90,12 @@ def test_nothing_of_it_is_learned_and_all_of_it_is_stored() -> None:
 @pytest.mark.parametrize("kind", ["sparse", "dense", "single"])
 def test_directions_are_those_of_scikit_learn(shape: tuple[int, int], kind: str) -> None:
     words = sp.csr_array(sp.random_array(shape, density=0.3, rng=np.random.default_rng(1)))
-    if kind == "single":
-        words = sp.csr_array(words, dtype=np.float32)
-    matrix = words.toarray() if kind == "dense" else words
+    made: dict[str, Callable[[], Any]] = {
+        "sparse": lambda: words,
+        "dense": words.toarray,
+        "single": lambda: words.astype(np.float32),
+    }
+    matrix = made[kind]()
     dim, state = min(20, *shape), generator_for(4, "latent features").initial_seed()
     *_, rows = randomized_svd(matrix, dim, n_iter=4, random_state=state)
     found = strongest_directions(matrix, dim, seed=4, num_iterations=4)
