@@ -77,6 +77,8 @@ def load_checkpoint(
     if "position.json" not in parts:
         raise StorageError(f"{folder} holds no checkpoint")
     position = unpack_json(parts["position.json"])
+    if "history" not in position:
+        raise StorageError(f"the checkpoint in {folder} is of an older version; start anew")
     _refuse_other_run(
         folder,
         seed=(position["seed"], seed),

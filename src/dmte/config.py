@@ -116,15 +116,15 @@ class Settings:
         if self.dim is None:
             if not self.is_all_text:
                 raise ConfigError("dim can be left open only with fixed texts and no structure")
-        elif self.dim < multiple or self.dim % multiple:
+        elif not _is_whole(self.dim) or self.dim < multiple or self.dim % multiple:
             raise ConfigError(
                 f"dim must be a positive multiple of {multiple} with the {self.encoder} encoder, "
-                f"not {self.dim}"
+                f"not {self.dim!r}"
             )
         for name in ("hop_weights", "structure_hop_weights"):
             weights = getattr(self, name)
             if weights is not None and not _are_weights(weights):
-                raise ConfigError(f"{name} must be numbers of at least 0, not all 0: {weights}")
+                raise ConfigError(f"{name} must be numbers of at least 0, not all 0: {weights!r}")
 
     def _check_training(self) -> None:
         counts = ("num_negatives", "epochs", "batch_size", "validate_every", "patience")
@@ -132,7 +132,7 @@ class Settings:
             count = getattr(self, name)
             if count is None and name in ("max_vocabulary", "folds"):
                 continue
-            if not isinstance(count, int) or count < 1:
+            if not _is_whole(count) or count < 1:
                 raise ConfigError(f"{name} must be a whole number of at least 1, not {count!r}")
         if (self.folds or 1) > 1 and not (self.is_all_text and self.validation_fraction):
             raise ConfigError(
@@ -141,6 +141,10 @@ class Settings:
         self._check_numbers()
 
     def _check_numbers(self) -> None:
+        numbers = ("validation_fraction", "learning_rate", "mixing_learning_rate", "sharpness")
+        for name in (*numbers, "noise_power"):
+            if not _is_number(getattr(self, name)):
+                raise ConfigError(f"{name} must be a number, not {getattr(self, name)!r}")
         if not 0 <= self.validation_fraction < 1:
             raise ConfigError(
                 f"validation_fraction must be from 0 to below 1, not {self.validation_fraction}"
@@ -213,9 +217,21 @@ class Settings:
         return cls(**plain, **older)
 
 
-def _are_weights(numbers: tuple[float, ...]) -> bool:
+def _are_weights(numbers: object) -> bool:
     """Return whether these are finite numbers of at least 0, not all 0."""
-    return all(math.isfinite(number) and number >= 0 for number in numbers) and any(numbers)
+    return (
+        isinstance(numbers, tuple | list)
+        and all(_is_number(number) and math.isfinite(number) and number >= 0 for number in numbers)
+        and any(numbers)
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

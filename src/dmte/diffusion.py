@@ -121,7 +121,8 @@ class HopFilters(nn.Module):
 
     def __init__(self, dim: int, hop_weights: Sequence[float]) -> None:
         super().__init__()
-        self.filters = nn.Parameter(torch.tensor(hop_weights).unsqueeze(1).repeat(1, dim))
+        start = torch.tensor(hop_weights, dtype=torch.float32)
+        self.filters = nn.Parameter(start.unsqueeze(1).repeat(1, dim))
 
     def forward(
         self, transition: SparseMatrix, features: Float[Tensor, "vertices dim"]

@@ -43,6 +43,8 @@ def read_features(
     if len(content["ids"]) != len(vectors):
         raise NetworkError(f"{path} holds {len(content['ids'])} ids for {len(vectors)} vectors")
     places = {str(name): place for place, name in enumerate(content["ids"].tolist())}
+    if len(places) < len(vectors):
+        raise NetworkError(f"{path} has an id more than once; every vertex has one row")
     return network.with_features(_in_order(path, vectors, places, network.ids, known))
 
 

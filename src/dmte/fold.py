@@ -67,6 +67,7 @@ class Fold:
         ``prepared`` is what the encoder made of the texts of all vertices.
         """
         self._all_texts = prepared
+        self._whole_transition = self.model.transition_of(self.train.adjacency())
         self._texts = self.model.encoder.prepare(texts.select(self.edges.members))
         if self.settings.hide_supervised:
             self._entries = EdgeEntries.of(self.edges)
@@ -137,7 +138,9 @@ class Fold:
         """Ask about the held-back edges, if there are any, and keep the best."""
         if self.held_back is None:
             return
-        embedding = embed_network(self.model, self.train, self._all_texts, self.edges.members)
+        embedding = embed_network(
+            self.model, self.train, self._all_texts, self.edges.members, self._whole_transition
+        )
         found = auc(
             embedding.score(self.held_back.edges), embedding.score(self.held_back.non_edges)
         )

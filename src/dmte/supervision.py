@@ -60,7 +60,9 @@ class SupervisedEdges:
 
     def directed(self, batch: Int[Tensor, " batch"]) -> DirectedEdges:
         """Return the edges numbered ``batch``, undirected ones both ways, self-loops once."""
-        (source, target), weights = self.edges[batch].T, self.weights[batch].float()
+        # In units of their mean, since single precision knows neither 1e-46 nor 1e39.
+        (source, target), weights = self.edges[batch].T, self.weights[batch] / self.weights.mean()
+        weights = weights.float()
         if self.are_directed:
             return DirectedEdges(source, target, weights)
         proper = source != target
@@ -114,7 +116,7 @@ def hold_back(
 ) -> tuple[TextualNetwork, HeldBack | None]:
     """Return what to train on and what to validate on; a fraction of zero holds nothing back.
 
-    Another ``number`` holds other edges back.
+    Another ``number`` holds other edges back. Self-loops, which say nothing, are never asked about.
 
     Raises:
         SplitError: There are too few edges to hold some back.
@@ -123,7 +125,33 @@ def hold_back(
         return network, None
     generator = generator_for(seed, "validation", number)
     split = strict_split(network, 1 - fraction, generator)
-    num_pairs = network.num_vertices * (network.num_vertices - 1) // 2
-    room = min(NUM_NON_EDGES, num_pairs - len(network.edges))
-    non_edges = draw_non_edges(network, max(len(split.hidden), room), generator)
-    return split.train, HeldBack(split.hidden, non_edges)
+    wanted = max(len(split.hidden), NUM_NON_EDGES)
+    free = num_pairs(network.num_vertices) - num_linked_pairs(network)
+    non_edges = draw_non_edges(network, min(wanted, free), generator)
+    loops = network.edges[:, 0] == network.edges[:, 1]
+    train = split.train.with_edges(
+        torch.cat([split.train.edges, network.edges[loops]]),
+        torch.cat([split.train.edge_weights, network.edge_weights[loops]]),
+    )
+    return train, HeldBack(split.hidden, non_edges)
+
+
+def num_judging(network: TextualNetwork, fraction: float) -> int:
+    """Return how many edges can be asked about when a fraction is held back.
+
+    They have to be told from pairs that are no edge; where nearly all are linked, none can.
+    """
+    linked = num_linked_pairs(network)
+    free = num_pairs(network.num_vertices) - linked
+    return min(int(fraction * linked), free)
+
+
+def num_pairs(num_vertices: int) -> int:
+    """Return how many pairs of different vertices there are."""
+    return num_vertices * (num_vertices - 1) // 2
+
+
+def num_linked_pairs(network: TextualNetwork) -> int:
+    """Return how many pairs of different vertices an edge joins, one way or both."""
+    ends = network.edges.sort(dim=1).values
+    return len(ends[ends[:, 0] != ends[:, 1]].unique(dim=0))

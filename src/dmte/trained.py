@@ -24,6 +24,7 @@ from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
 from dmte.notebook import html_table
 from dmte.randomness import generator_for
+from dmte.sparse import SparseMatrix
 from dmte.storage import (
     pack_json,
     pack_tensors,
@@ -66,13 +67,15 @@ def embed_network(
     network: TextualNetwork,
     texts: Any,
     linked: Int[Tensor, " linked"],
+    transition: SparseMatrix | None = None,
 ) -> Embedding:
     """Return v_i = v_i^t ⊕ v_i^s of every vertex; ``linked`` are those with a row in E_s.
 
-    ``texts`` are those of ``network`` as the model's encoder prepared them.
+    ``texts`` are those of ``network`` as the model's encoder prepared them, ``transition`` is its P
+    if that is known.
     """
     with torch.no_grad():
-        transition = model.transition_of(network.adjacency())
+        transition = transition or model.transition_of(network.adjacency())
         text = model.text_embedding(texts, transition)
         if model.structure is None:
             return Embedding(network.ids, text, text.shape[1])

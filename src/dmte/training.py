@@ -19,7 +19,7 @@ from dmte.fold import Best, Fold
 from dmte.history import EpochRecord
 from dmte.network import TextualNetwork
 from dmte.objective import PARTS, weighted_sum
-from dmte.supervision import hold_back
+from dmte.supervision import hold_back, num_judging
 from dmte.text import Vocabulary, encoder_input
 from dmte.trained import TrainedModel, embed_network
 from dmte.width import spectral_start
@@ -57,7 +57,7 @@ class TrainingRun:
         self.epoch = 0
         self.history: list[EpochRecord] = []
         fraction = settings.validation_fraction
-        held_back = fraction * len(network.distinct_edges()[0])
+        held_back = num_judging(network, fraction)
         # Where nothing can be judged, vectors that start from diffused texts are left so.
         is_judged = fraction == 0 or held_back >= FEWEST_HELD_BACK
         self._learns = is_judged or not settings.is_all_text
@@ -176,7 +176,7 @@ class TrainingRun:
         )
 
 
-def _num_folds(settings: Settings, held_back: float) -> int:
+def _num_folds(settings: Settings, held_back: int) -> int:
     if settings.folds is not None:
         return settings.folds
     return NUM_FOLDS if settings.is_all_text and 0 < held_back < ENOUGH_HELD_BACK else 1

@@ -42,9 +42,10 @@ def spectral_start(
     widths = _widths(texts) if settings.dim is None else (settings.half,)
     widest = _started(texts, max(widths), seed)
     if not bool(widest.directions.any()):
+        what = "feature is other than zero" if isinstance(texts, FeatureRows) else "text has a word"
         raise TrainingError(
-            "no text has a word, and texts are all this recipe learns from; the paper's "
-            "recipe learns from the links alone as well"
+            f"no {what}, and texts are all this recipe learns from; the paper's recipe learns "
+            "from the links alone as well"
         )
     if len(widths) == 1:
         return widest

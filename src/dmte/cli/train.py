@@ -80,6 +80,8 @@ def train(
     chosen = settings_from(recipe, variant, settings_file, settings)
     network = source.open(quiet=quiet)
     if features is not None:
+        if settings.get("encoder") not in (None, "features"):
+            raise ConfigError("--features are read by the encoder 'features' and by no other")
         network, chosen = read_features(features, network), replace(chosen, encoder="features")
     run = _open_run(network, chosen, seed, checkpoint, resume=resume)
     started, first_epoch = time.perf_counter(), run.epoch
@@ -183,7 +185,7 @@ def _print_summary(
     resumed = f", resumed after epoch {first_epoch}" if first_epoch else ""
     print(f"{run.epoch - first_epoch} epochs in {seconds:.1f} s, seed {run.seed}{resumed}")
     if best is not None:
-        times = f", mean of {len(run.folds)} trainings" if len(run.folds) > 1 else ""
+        times = f", mean of the best of {len(run.folds)} trainings" if len(run.folds) > 1 else ""
         print(f"AUC {100 * best.auc:.1f} on held-back edges, best after epoch {best.epoch}{times}")
     if run.epoch == 0:
         print("too few links to learn from: texts were diffused over them, and nothing learned")

@@ -249,7 +249,7 @@ def _sensitivity(results: Results) -> str:
     lines.append(f"| the paper | {' | '.join(str(printed[percent]) for percent in percents)} |")
     for name, settings in SENSITIVITY.items():
         wanted = json.loads(json.dumps(settings))
-        own = [row for row in rows if row["settings"] == wanted]
+        own = [row for row in rows if json.loads(json.dumps(row["settings"])) == wanted]
         figures = [_auc(own, "dmte-paper", "published", percent) for percent in percents]
         lines.append(f"| {name} | {' | '.join(figures)} |")
     return (

@@ -66,6 +66,7 @@ CLASSIFIED_FEWER = (
     "node2vec",
     "tridnr",
     "cene",
+    "cane",
     "doc2vec",
     "sentence",
     "sentence-diffused",
@@ -84,7 +85,7 @@ DBLP_LINKS = (
     "sentence",
     "sentence-diffused",
 )
-DBLP_LINKS_FEWER = ("deepwalk", "line", "node2vec", "tridnr", "cene", "doc2vec")
+DBLP_LINKS_FEWER = ("deepwalk", "line", "node2vec", "tridnr", "cene", "cane", "doc2vec")
 """What is asked about DBLP's links with one seed, since it takes minutes."""
 HOP_WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003)
 """λ for H = 1 to 8: the first H of these. The paper tunes them and prints none."""
@@ -176,7 +177,10 @@ def write_results(folder: Path, results: Mapping[str, Any]) -> Path:
     rows = ",\n".join(json.dumps(row) for row in results["rows"])
     path = folder / str(results["target"]) / "results.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f'{head[:-2]},\n "rows": [\n{rows}\n]}}\n', encoding="utf-8")
+    # Beside and moved into place, so that a kill leaves the old results or the new ones.
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(f'{head[:-2]},\n "rows": [\n{rows}\n]}}\n', encoding="utf-8")
+    beside.replace(path)
     return path
 
 

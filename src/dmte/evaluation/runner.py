@@ -109,8 +109,10 @@ def handing_over(network: TextualNetwork) -> ReadNetwork:
 
     Its source may have been a pipe, which cannot be read again, or have changed meanwhile.
     """
-    weights = None if network.weights is None else network.weights.numpy()
-    fields = (network.ids, network.texts, network.edges.numpy(), weights)
+    weights, features = (
+        None if tensor is None else tensor.numpy() for tensor in (network.weights, network.features)
+    )
+    fields = (network.ids, network.texts, network.edges.numpy(), weights, features)
     return partial(_unpack, *fields, directed=network.directed, labels=network.labels)
 
 
@@ -119,6 +121,7 @@ def _unpack(
     texts: Sequence[str],
     edges: NDArray[np.int64],
     weights: NDArray[np.float64] | None,
+    features: NDArray[np.float32] | None,
     *,
     directed: bool,
     labels: Labels | None,
@@ -131,6 +134,7 @@ def _unpack(
         weights=None if weights is None else torch.from_numpy(weights),
         directed=directed,
         labels=labels,
+        features=None if features is None else torch.from_numpy(features),
     )
 
 
