@@ -25,11 +25,18 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def blocks_of(page: Path, kind: str) -> list[str]:
+    text = page.read_text("utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_python_on_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    blocks = blocks_of(page, "python")
     if not blocks:
         pytest.skip("no Python on this page")
+    for files in blocks_of(page, "sh"):  # What the page reads.
+        subprocess.run(["sh", "-ec", files], cwd=tmp_path, check=True)
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks))
     done = subprocess.run(
@@ -53,6 +60,19 @@ def test_the_readme_names_every_verb() -> None:
     readme = (ROOT / "README.md").read_text()
     for verb in VERBS:
         assert f"dmte {verb}" in readme or f"make {verb}" in readme
+
+
+def test_every_verb_has_a_page() -> None:
+    pages = {page.stem for page in (ROOT / "docs" / "verbs").glob("*.md")}
+    assert pages == set(VERBS)
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = ROOT / "docs" / "README.md"
+    links = re.findall(r"\]\(([^)#:]+)\)", index.read_text("utf-8"))
+    listed = {(index.parent / link).resolve() for link in links}
+    pages = set((ROOT / "docs").rglob("*.md")) - {index}
+    assert not sorted(map(name_of, pages - listed))
 
 
 def test_the_figures_in_the_readme_are_those_of_the_results() -> None:
