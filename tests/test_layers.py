@@ -116,6 +116,7 @@ LAYERS = [
     "export",
     "plots",
     "__init__",
+    "reference",
     "cli.output",
     "cli.settings",
     "cli.networks",
