@@ -11,6 +11,7 @@ Whether edges lead one way only is the reader's argument, whatever is on disk.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -64,10 +65,12 @@ def read_network(
         network = network_from_tables(*pair, columns=columns, directed=directed, known=known)
     else:
         wrong = f"{str(source)!r}" if format is None else f"the format {format!r} of {source}"
+        close = get_close_matches(str(source), DATASETS, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
         raise NetworkError(
             f"{wrong} is neither a data set ({', '.join(DATASETS)}) nor a folder that holds "
             f"{TEXTS} and {GRAPH} or Markdown files nor a file of vertices with a column of links "
-            f"or of edges ({', '.join(FORMATS)})"
+            f"or of edges ({', '.join(FORMATS)}){hint}"
         )
     if not known:
         _warn_of_gaps(str(source), network)
