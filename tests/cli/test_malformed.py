@@ -113,7 +113,7 @@ FILES = {
         "info x.csv", {"x.csv": b"id,text\na," + b'"' + b"x" * 10_000_000 + b"\n"}, "x.csv"
     ),
     "a line of 10 MB that is as it should be": Case(
-        "info x.csv",
+        "train x.csv --out m --quiet",
         {"x.csv": b"id,text,links\na," + b"red fox " * 1_250_000 + b",b\nb,den,\n"},
         "",
         code=0,
