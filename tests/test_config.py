@@ -52,12 +52,15 @@ def test_settings_survive_json(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"encoder": "bert"}, "encoder must be one of word-average, bilstm, spectral, not 'bert'"),
+        (
+            {"encoder": "bert"},
+            "encoder must be one of word-average, bilstm, spectral, features, not 'bert'",
+        ),
         ({"activation": "relu"}, "activation must be one of tanh, none, not 'relu'"),
         ({"loss": "hinge"}, "loss must be one of pointwise, ranking, not 'hinge'"),
-        ({"dim": None, "structure": True}, "dim can be left open only with spectral texts"),
-        ({"dim": None, "encoder": "bilstm"}, "dim can be left open only with spectral texts"),
-        ({"text_diffusion": False, "mixing": False}, "nothing is learned of spectral texts"),
+        ({"dim": None, "structure": True}, "dim can be left open only with fixed texts"),
+        ({"dim": None, "encoder": "bilstm"}, "dim can be left open only with fixed texts"),
+        ({"text_diffusion": False, "mixing": False}, "nothing is learned of fixed texts"),
         ({"sharpness": 0.0}, "sharpness must be above 0"),
         ({"noise_power": -1.0}, "noise_power must be at least 0"),
         ({"dim": 7}, "dim must be a positive multiple of 2 .* not 7"),

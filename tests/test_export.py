@@ -65,7 +65,7 @@ def test_word2vec_text_is_a_header_and_a_line_per_vertex(
 
 @pytest.mark.skipif(importlib.util.find_spec("gensim") is None, reason="gensim is not installed")
 def test_gensim_reads_the_word2vec_text(embedding: Embedding, tmp_path: Path) -> None:
-    from gensim.models import KeyedVectors  # type: ignore[import-not-found]
+    from gensim.models import KeyedVectors  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     path = export_vectors(embedding, tmp_path / "v.txt", "word2vec")
     assert np.array_equal(KeyedVectors.load_word2vec_format(path)["図"], embedding["図"].numpy())

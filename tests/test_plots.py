@@ -1,43 +1,32 @@
-"""The map: a picture that shows what it should."""
+"""Figures over a range: the same every time, and refused where they cannot be drawn."""
 
+import json
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-import torch
-from matplotlib.image import imread
 
-from dmte.embedding import Embedding
-from dmte.network.synthetic import PlantedTopics
-from dmte.plots import Line, draw_lines, draw_map, flatten
-
-
-@pytest.mark.parametrize("num_vertices", [3, 40])
-def test_a_map_is_drawn_for_small_and_larger_networks(num_vertices: int, tmp_path: Path) -> None:
-    generator = torch.Generator().manual_seed(0)
-    network = PlantedTopics(num_vertices=num_vertices, num_topics=1).draw(generator)
-    vectors = torch.randn(num_vertices, 6, generator=generator)
-    path = tmp_path / "map.png"
-    draw_map(network, Embedding(network.ids, vectors, 3), path, seed=0)
-    picture = imread(path)
-    assert picture.shape[:2] == (1125, 1350)
-    assert picture[..., :3].std() > 0.01
+from dmte.curves import draw_results, draw_training, read_result_file, result_panels
+from dmte.curves import training_panels as panels_of
+from dmte.errors import ConfigError, MissingExtraError, StorageError
+from dmte.history import EpochRecord
+from dmte.plots import Line, Panel, draw_lines, draw_panels
 
 
-def test_near_vectors_stay_near() -> None:
-    generator = torch.Generator().manual_seed(0)
-    centers = torch.eye(3).repeat_interleave(20, dim=0)
-    vectors = centers + 0.05 * torch.randn(60, 3, generator=generator)
-    places = torch.from_numpy(flatten(Embedding(tuple(map(str, range(60))), vectors, 3), seed=0))
-    distances = torch.cdist(places, places)
-    same = torch.arange(60).unsqueeze(0) // 20 == torch.arange(60).unsqueeze(1) // 20
-    nearest = distances.fill_diagonal_(torch.inf).argmin(dim=1)
-    assert same[torch.arange(60), nearest].all()
+def row(method: str, share: float, mean: float, **more: Any) -> dict[str, Any]:
+    figure = {"mean": mean, "std": 0.01, "interval": [mean - 0.02, mean + 0.2], "values": []}
+    return {
+        "method": method,
+        "settings": {},
+        "protocol": "strict",
+        "train_fraction": share,
+        "score": "dot",
+        "auc": figure,
+    } | more
 
 
-def test_the_same_seed_draws_the_same_map() -> None:
-    vectors = torch.randn(30, 4, generator=torch.Generator().manual_seed(0))
-    embedding = Embedding(tuple(map(str, range(30))), vectors, 2)
-    assert (flatten(embedding, seed=1) == flatten(embedding, seed=1)).all()
+NETWORK = {"vertices": 4, "edges": 3}
 
 
 def test_lines_are_drawn_the_same_every_time(tmp_path: Path) -> None:
@@ -50,3 +39,94 @@ def test_lines_are_drawn_the_same_every_time(tmp_path: Path) -> None:
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
     assert "<svg" in (tmp_path / "one.svg").read_text()
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_same_panels_make_the_same_file(ending: str, tmp_path: Path) -> None:
+    panel = Panel(
+        "", ("x", "y"), [Line("a", [1.0, 2.0], [3.0, 4.0], band=[(2.0, 4.0), (3.0, 5.0)])]
+    )
+    paths = [tmp_path / f"{name}.{ending}" for name in ("one", "two")]
+    for path in paths:
+        draw_panels([panel], path, title="t", replace=False)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_a_result_is_a_line_with_its_interval_in_per_cent() -> None:
+    rows = [row("b", 0.5, 0.9), row("a", 0.5, 0.8), row("a", 0.15, 0.7), row("b", 0.15, 0.6)]
+    rows += [row("a", 0.5, 0.1, score="cosine")]
+    (panel,) = result_panels({"network": NETWORK, "results": rows})
+    assert [line.name for line in panel.lines] == ["b", "a"]  # best first
+    assert panel.lines[1].x == [15, 50]
+    assert panel.lines[1].y == pytest.approx([70, 80])
+    assert panel.lines[0].band[1] == pytest.approx((88, 100))  # above 100 % there is nothing
+    assert panel.axis_names == ("edges trained on, %", "AUC, %")
+
+
+def test_a_method_with_several_settings_is_several_lines() -> None:
+    rows = [row("a", 0.5, 0.8, settings={"hop_weights": [1.0, 0.3]}), row("a", 0.5, 0.7)]
+    (panel,) = result_panels({"network": NETWORK, "rows": rows})
+    assert {line.name for line in panel.lines} == {"a, hop_weights 1 0.3", "a, "}
+
+
+def test_of_many_methods_the_best_are_in_color() -> None:
+    rows = [row(f"m{number}", 0.5, number / 100) for number in range(20)]
+    (panel,) = result_panels({"network": NETWORK, "results": rows})
+    assert len(panel.lines) == 12
+    assert min(line.y[0] for line in panel.lines) > max(line.y[0] for line in panel.faint)
+
+
+def test_the_committed_results_are_drawn(tmp_path: Path) -> None:
+    folder = Path(__file__).parents[1] / "experiments" / "results"
+    for target in ("cora-links", "dblp-classes"):
+        path = folder / target / "results.json"
+        draw_results(read_result_file(path), tmp_path / f"{target}.png")
+    with pytest.raises(ConfigError, match="no share trained on"):
+        draw_results(read_result_file(folder / "case-study" / "results.json"), tmp_path / "c.png")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"\xff\xfe", "not JSON"), (b"{", "not JSON"), (b"[]", "no results"), (b"{}", "no results")],
+)
+def test_what_is_no_result_file_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_bytes(content)
+    with pytest.raises(StorageError, match=message):
+        read_result_file(tmp_path / "results.json")
+
+
+def test_an_unknown_method_or_measure_is_refused(tmp_path: Path) -> None:
+    results = json.loads(json.dumps({"network": NETWORK, "results": [row("a", 0.5, 0.8)]}))
+    with pytest.raises(ConfigError, match="no result of 'b'; there are a"):
+        draw_results(results, tmp_path / "x.png", methods=["b"])
+    with pytest.raises(ConfigError, match="measure must be one of auc, not 'mrr'"):
+        draw_results(results, tmp_path / "x.png", measure="mrr")
+
+
+def test_training_shows_loss_and_the_best_look() -> None:
+    history = [
+        EpochRecord(0, None, {}, 0.9),
+        EpochRecord(1, 0.5, {"text_text": 0.5}, 0.95),
+        EpochRecord(2, 0.4, {"text_text": 0.4}, 0.94),
+    ]
+    loss, auc = panels_of(history)
+    assert [line.name for line in loss.lines] == ["loss"]
+    assert loss.lines[0].y == [0.5, 0.4]
+    assert auc.lines[0].y == pytest.approx([90, 95, 94])
+    assert auc.lines[1].x == [1]
+    assert auc.lines[1].y == pytest.approx([95])
+
+
+def test_a_model_without_a_history_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="does not say how it was trained"):
+        draw_training(None, tmp_path / "x.png")
+    with pytest.raises(ConfigError, match="was not trained"):
+        draw_training([], tmp_path / "x.png")
+
+
+def test_a_picture_without_matplotlib_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"needs matplotlib.*dmte\[plots\]"):
+        draw_lines([], ("x", "y"), [tmp_path / "x.png"])

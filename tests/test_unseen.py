@@ -121,7 +121,7 @@ def test_nothing_that_was_trained_moves_by_a_bit(trained: TrainedModel) -> None:
     )
     tokens = trained.vocabulary.encode(network.texts)
     linked = torch.unique(network.edges)
-    again = embed_network(trained.model, network, tokens, linked)
+    again = embed_network(trained.model, network, trained.model.encoder.prepare(tokens), linked)
     assert torch.equal(again.vectors, before)
 
 
@@ -163,8 +163,8 @@ def test_a_vertex_taken_out_and_embedded_gets_what_the_whole_network_gives_it(
         texts=[*planted.texts[:out], *planted.texts[out + 1 :]],
         edges=planted.edges[kept] - (planted.edges[kept] > out).long(),
     )
-    tokens = whole.vocabulary.encode(rest.texts)
-    embedding = embed_network(whole.model, rest, tokens, NO_EDGES[:, 0])
+    texts = whole.model.encoder.prepare(whole.vocabulary.encode(rest.texts))
+    embedding = embed_network(whole.model, rest, texts, NO_EDGES[:, 0])
     without = replace(whole, network=rest, embedding=embedding)
     back = planted.with_edges(planted.edges[~kept])
     found = without.embed(back, skip_known=True)

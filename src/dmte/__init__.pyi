@@ -2,6 +2,8 @@ from .config import PAPER as PAPER
 from .config import RECIPES as RECIPES
 from .config import VARIANTS as VARIANTS
 from .config import Settings as Settings
+from .curves import draw_results as draw_results
+from .curves import draw_training as draw_training
 from .embedding import Embedding as Embedding
 from .embedding import Neighbor as Neighbor
 from .errors import DmteError as DmteError
@@ -9,8 +11,10 @@ from .errors import DmteWarning as DmteWarning
 from .estimator import Dmte as Dmte
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
+from .features import read_features as read_features
 from .labelling import Labelling as Labelling
 from .labelling import label_vertices as label_vertices
+from .maps import Map as Map
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns
 from .network import TextualNetwork as TextualNetwork

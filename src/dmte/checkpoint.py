@@ -13,6 +13,7 @@ from torch import Tensor
 from dmte.config import Settings
 from dmte.errors import ConfigError, StorageError
 from dmte.fold import Best, Fold
+from dmte.history import history_from_json, history_to_json
 from dmte.network import TextualNetwork
 from dmte.storage import (
     is_stored,
@@ -39,9 +40,15 @@ def save_checkpoint(run: TrainingRun, folder: Path) -> None:
         "fingerprint": run.network.fingerprint(),
         "epoch": run.epoch,
         "best": [
-            {"auc": best.auc, "epoch": best.epoch, "looks_since": best.looks_since}
+            {
+                "auc": best.auc,
+                "epoch": best.epoch,
+                "looks_since": best.looks_since,
+                "last_auc": best.last_auc,
+            }
             for best in (fold.best for fold in run.folds)
         ],
+        "history": history_to_json(run.history),
     } | environment()
     parts = {"position.json": pack_json(position)}
     for fold in run.folds:
@@ -83,6 +90,7 @@ def load_checkpoint(
         )
     run = TrainingRun(network, settings, seed)
     run.epoch = position["epoch"]
+    run.history = history_from_json(position["history"])
     for fold, best in zip(run.folds, position["best"], strict=True):
         tensors = {
             what: unpack_tensors(parts[f"{what}-{fold.number}.safetensors"])

@@ -22,15 +22,16 @@ class Settings:
 
     >>> Settings(dim=64).dim
     64
-    >>> Settings(encoder="bert")
+    >>> Settings(loss="hinge")
     Traceback (most recent call last):
     ...
-    dmte.errors.ConfigError: encoder must be one of word-average, bilstm, spectral, not 'bert'
+    dmte.errors.ConfigError: loss must be one of pointwise, ranking, not 'hinge'
     """
 
     encoder: str = "spectral"
     """How a text becomes a row of X: word-average (Eq. 2), bilstm (Eq. 4), or spectral, which is
-    not the paper's: TF-IDF in its strongest directions, fixed before training."""
+    not the paper's: TF-IDF in its strongest directions, fixed before training. features are rows of
+    numbers that come with the network, such as a sentence encoder's, fixed likewise."""
     dim: int | None = None
     """The width d of a vertex's vector. None lets held-back edges choose among 64, 128, 256 and
     512; only spectral texts alone can. The paper has 200, half text and half structure
@@ -109,12 +110,12 @@ class Settings:
         _check_choice("activation", self.activation, ("tanh", "none"))
         _check_choice("transition", self.transition, tuple(TRANSITIONS))
         _check_choice("loss", self.loss, ("pointwise", "ranking"))
-        if self.encoder == "spectral" and not (self.text_diffusion or self.mixing):
-            raise ConfigError("nothing is learned of spectral texts without diffusion or mixing")
+        if self.has_fixed_texts and not (self.text_diffusion or self.mixing):
+            raise ConfigError("nothing is learned of fixed texts without diffusion or mixing")
         multiple = 4 if self.encoder == "bilstm" else 2
         if self.dim is None:
             if not self.is_all_text:
-                raise ConfigError("dim can be left open only with spectral texts and no structure")
+                raise ConfigError("dim can be left open only with fixed texts and no structure")
         elif self.dim < multiple or self.dim % multiple:
             raise ConfigError(
                 f"dim must be a positive multiple of {multiple} with the {self.encoder} encoder, "
@@ -135,7 +136,7 @@ class Settings:
                 raise ConfigError(f"{name} must be a whole number of at least 1, not {count!r}")
         if (self.folds or 1) > 1 and not (self.is_all_text and self.validation_fraction):
             raise ConfigError(
-                "folds must be 1 unless vectors are spectral texts alone and edges are held back"
+                "folds must be 1 unless vectors are fixed texts alone and edges are held back"
             )
         self._check_numbers()
 
@@ -161,8 +162,13 @@ class Settings:
 
     @property
     def is_all_text(self) -> bool:
-        """Whether vectors are spectral texts and nothing else."""
-        return self.encoder == "spectral" and not self.structure
+        """Whether vectors are fixed texts, diffused, and nothing else."""
+        return self.has_fixed_texts and not self.structure
+
+    @property
+    def has_fixed_texts(self) -> bool:
+        """Whether X is fixed before training."""
+        return self.encoder in ("spectral", "features")
 
     @property
     def half(self) -> int:

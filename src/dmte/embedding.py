@@ -7,16 +7,18 @@ own id. Evaluation and search see nothing else, so they cannot tell DMTE from a 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from dmte import conversions
 from dmte.cost import Cost
 from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork, find_position
+from dmte.notebook import html_table, numbers
 from dmte.search import highest
 from dmte.storage import (
     pack_json,
@@ -26,6 +28,10 @@ from dmte.storage import (
     unpack_tensors,
     write_parts,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
 
 BLOCK = 1 << 16  # Pairs scored at a time.
 Similarity = Literal["dot", "cosine"]
@@ -113,6 +119,12 @@ class Embedding:
         rows, columns = self.vectors.shape
         return f"Embedding({rows:,} vertices × {columns}, of which {self.text_dim} from text)"
 
+    def _repr_html_(self) -> str:
+        shown = (
+            (name, numbers(row.tolist())) for name, row in zip(self.ids, self.vectors, strict=True)
+        )
+        return html_table(repr(self), ("id", "vector"), shown, len(self))
+
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -153,6 +165,10 @@ class Embedding:
             (table[block[:, 0]] * table[block[:, 1]]).sum(dim=1) for block in pairs.split(BLOCK)
         ]
         return torch.cat(blocks) if blocks else table.new_zeros(0)
+
+    def scores(self, pairs: Int[Tensor, "pairs 2"]) -> dict[Similarity, Float[Tensor, " pairs"]]:
+        """Return the scores of pairs by dot product and by cosine."""
+        return {by: self.score(pairs, by) for by in get_args(Similarity)}
 
     def half(self, which: Half) -> Float[Tensor, "vertices some"]:
         """Return the text half, the structure half, or both.
@@ -198,6 +214,57 @@ class Embedding:
         """
         scores = normalize(self.half(half)) @ normalize(query, dim=0)
         return [Neighbor(self.ids[row], score) for row, score in highest(scores, k, among)]
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a frame with a row per vertex, indexed by id, and a column per dimension.
+
+        >>> Embedding(("a", "b"), torch.eye(2), 2).to_pandas().loc["b"].tolist()
+        [0.0, 1.0]
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return conversions.to_pandas(self.ids, self.vectors)
+
+    def to_polars(self) -> "pl.DataFrame":
+        """Return a frame of ids and vectors, as ``dmte export`` writes them to Parquet.
+
+        >>> Embedding(("a", "b"), torch.eye(2), 2).to_polars().columns
+        ['id', 'vector']
+
+        Raises:
+            MissingExtraError: polars is not installed.
+        """
+        return conversions.to_polars(self.ids, self.vectors)
+
+    def to_keyed_vectors(self) -> Any:
+        """Return gensim's KeyedVectors, the ids as keys.
+
+        Raises:
+            MissingExtraError: gensim is not installed.
+        """
+        return conversions.to_keyed_vectors(self.ids, self.vectors)
+
+    def to_networkx(self, network: TextualNetwork, *, vector: str = "vector") -> Any:
+        """Return ``network`` as a networkx graph whose vertices carry their vectors.
+
+        Vertices also have a ``text`` and, where there are labels, a list ``label``; edges have a
+        ``weight``, and those given more than once are one with the sum, as in ``adjacency()``.
+        ``network_from_networkx`` reads the graph back.
+
+        >>> embedding = Embedding(("a", "b"), torch.eye(2), 2)
+        >>> edges = torch.tensor([[0, 1]])
+        >>> network = TextualNetwork(ids=("a", "b"), texts=("left", "right"), edges=edges)
+        >>> graph = embedding.to_networkx(network)
+        >>> graph.nodes["b"]["text"], graph.nodes["b"]["vector"].tolist()
+        ('right', [0.0, 1.0])
+
+        Raises:
+            MissingExtraError: networkx is not installed.
+            UnknownVertexError: A vertex of the network has no vector.
+        """
+        rows = [self.position(name) for name in network.ids]
+        return conversions.to_networkx(network, self.vectors[rows], vector)
 
     def save(self, folder: Path | str) -> None:
         """Store the embedding in ``folder``; an older one there stays whole until it is replaced.

@@ -39,7 +39,7 @@ from dmte.diffusion import HopFilters, transition_matrix
 from dmte.errors import ConfigError
 from dmte.model import DiffusionMaps
 from dmte.sparse import SparseMatrix
-from dmte.text import Vocabulary
+from dmte.text import Vocabulary, encoder_input
 from dmte.text.encoder import WordParts
 from dmte.trained import TrainedModel
 
@@ -208,17 +208,22 @@ class _Making:
 
     @classmethod
     def of(cls, trained: TrainedModel, transition: SparseMatrix, i: int, j: int) -> "_Making":
-        model, texts = trained.model, trained.network.texts
+        model, network = trained.model, trained.network
         hops = 1 if model.convolution is None else trained.settings.hops
         reach = _reach(transition, (i, j), hops)
         reached = np.flatnonzero(reach.any(axis=(0, 1)))
-        tokens = trained.vocabulary.encode([texts[k] for k in reached.tolist()])
+        texts = encoder_input(
+            trained.settings.encoder,
+            trained.vocabulary,
+            [network.texts[k] for k in reached.tolist()],
+            None if network.features is None else network.features[torch.from_numpy(reached)],
+        )
         with torch.no_grad():
-            encoded = model.encoder(model.encoder.prepare(tokens))
+            encoded = model.encoder(model.encoder.prepare(texts))
         features = encoded.double().numpy()
         mixing = np.eye(features.shape[1]) if model.mixing is None else _plain(model.mixing.matrix)
         a, b = (_side(model, rows[:, reached], features, mixing) for rows in reach)
-        return cls(a, b, reached, features, model.encoder.word_parts(tokens), mixing)
+        return cls(a, b, reached, features, model.encoder.word_parts(texts), mixing)
 
     def hop_pairs(self) -> Float[np.ndarray, "hops hops"]:
         pairs: np.ndarray = self.a.rows @ self.b.rows.T

@@ -5,12 +5,14 @@ large batch. Batches and negatives are a pure function of the seed, the fold and
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.config import Settings
+from dmte.entries import EdgeEntries
 from dmte.errors import TrainingError
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
@@ -18,9 +20,8 @@ from dmte.objective import part_losses, ranking_losses, score_edges, weighted_su
 from dmte.randomness import generator_for
 from dmte.ranking import auc
 from dmte.sampling import NegativeSampler
-from dmte.sparse import SparseMatrix
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
-from dmte.text import TokenizedTexts
+from dmte.text import EncoderInput
 from dmte.trained import build_model, embed_network
 
 HIDDEN_SHARE = 0.2  # Of the edges, hidden from P per step; the share that worked in trials.
@@ -33,6 +34,8 @@ class Best:
     auc: float = 0.0
     epoch: int = 0
     looks_since: int = 0
+    last_auc: float = 0.0
+    """Of the last look, best or not."""
     parameters: dict[str, Tensor] | None = None
 
 
@@ -42,7 +45,7 @@ class Fold:
     def __init__(
         self,
         split: tuple[TextualNetwork, HeldBack | None],
-        tokens: TokenizedTexts,
+        vocabulary_size: int,
         settings: Settings,
         seed: int,
         number: int = 0,
@@ -50,20 +53,26 @@ class Fold:
         self.train, self.held_back = split
         self.settings, self.seed, self.number = settings, seed, number
         self.best = Best()
-        self._tokens = tokens
         draws_all = settings.noise_power == 0 and not settings.structure
         self.edges = SupervisedEdges.of(
             self.train, sample_unlinked(self.train, seed) if draws_all else None
         )
-        self.model = build_model(settings, tokens.vocabulary_size, len(self.edges.members), seed)
+        self.model = build_model(settings, vocabulary_size, len(self.edges.members), seed)
         self.optimizer = torch.optim.Adam(
             _with_step_sizes(self.model, settings), lr=settings.learning_rate, fused=True
         )
 
-    def prepare_steps(self) -> None:
-        """Make what every step needs, once the encoder of the model is in place."""
-        self._texts = self.model.encoder.prepare(self._tokens.select(self.edges.members))
-        self._transition = self.model.transition_of(self.edges.adjacency())
+    def prepare_steps(self, texts: EncoderInput, prepared: Any) -> None:
+        """Make what every step needs, once the encoder of the model is in place.
+
+        ``prepared`` is what the encoder made of the texts of all vertices.
+        """
+        self._all_texts = prepared
+        self._texts = self.model.encoder.prepare(texts.select(self.edges.members))
+        if self.settings.hide_supervised:
+            self._entries = EdgeEntries.of(self.edges)
+        else:
+            self._transition = self.model.transition_of(self.edges.adjacency())
         self.sampler = NegativeSampler(self._noise())
 
     def _noise(self) -> Float[Tensor, " members"]:
@@ -108,8 +117,10 @@ class Fold:
     ) -> tuple[Float[Tensor, " parts"], float]:
         """Make one step of Adam on the edges ``batch``; return every part's loss and Σ s_ij."""
         settings, edges = self.settings, self.edges.directed(batch)
-        hides = settings.hide_supervised
-        transition = self._transition_without(batch) if hides else self._transition
+        if settings.hide_supervised:
+            transition = self._entries.transition(settings.transition, without=batch)
+        else:
+            transition = self._transition
         negatives = self.sampler.draw(edges.source, edges.target, settings.num_negatives, generator)
         halves = self.model(self._texts, transition)
         scores = score_edges(halves, edges.source, edges.target, negatives)
@@ -123,19 +134,19 @@ class Fold:
         self.optimizer.step()
         return parts.detach(), float(edges.weights.sum())
 
-    def look(self, epoch: int) -> float | None:
-        """Return the AUC on the held-back edges, if there are any, and keep the best."""
+    def look(self, epoch: int) -> None:
+        """Ask about the held-back edges, if there are any, and keep the best."""
         if self.held_back is None:
-            return None
-        embedding = embed_network(self.model, self.train, self._tokens, self.edges.members)
+            return
+        embedding = embed_network(self.model, self.train, self._all_texts, self.edges.members)
         found = auc(
             embedding.score(self.held_back.edges), embedding.score(self.held_back.non_edges)
         )
         if found > self.best.auc:
-            self.best = Best(found, epoch, 0, self.parameters())
+            self.best = Best(found, epoch, 0, found, self.parameters())
         else:
             self.best.looks_since += 1
-        return found
+            self.best.last_auc = found
 
     def outcome(self) -> dict[str, Tensor]:
         """Return the parameters as they were at their best on the held-back edges, or as they are.
@@ -147,9 +158,6 @@ class Fold:
     def parameters(self) -> dict[str, Tensor]:
         """Return copies of all parameters, by name."""
         return {name: p.detach().clone() for name, p in self.model.named_parameters()}
-
-    def _transition_without(self, batch: Int[Tensor, " batch"]) -> SparseMatrix:
-        return self.model.transition_of(self.edges.adjacency(without=batch))
 
     def _generator(self, purpose: str, epoch: int) -> torch.Generator:
         of_fold = f" of fold {self.number}" if self.number else ""

@@ -43,7 +43,7 @@ class DiffusionMaps(nn.Module):
 
     def __init__(
         self,
-        encoder: TextEncoder[Any],
+        encoder: TextEncoder[Any, Any],
         convolution: DiffusionConvolution | HopFilters | None,
         structure: "StructureEmbedding | None",
         mixing: "SquareMap | None" = None,

@@ -70,15 +70,10 @@ class SupervisedEdges:
             torch.cat([weights, weights[proper]]),
         )
 
-    def adjacency(self, without: Int[Tensor, " some"] | None = None) -> sp.csr_array:
-        """Return S among the members without the edges ``without`` and their opposites."""
-        kept = torch.ones(len(self), dtype=torch.bool)
-        if without is not None:
-            low, high = self.edges.min(dim=1).values, self.edges.max(dim=1).values
-            pairs = low * len(self.members) + high
-            kept = ~torch.isin(pairs, pairs[without])
+    def adjacency(self) -> sp.csr_array:
+        """Return S among the members."""
         return adjacency_matrix(
-            self.edges[kept], self.weights[kept], len(self.members), directed=self.are_directed
+            self.edges, self.weights, len(self.members), directed=self.are_directed
         )
 
     def are_linked(self) -> Bool[Tensor, " members"]:

@@ -19,8 +19,10 @@ from dmte.config import Settings
 from dmte.diffusion import DiffusionConvolution, HopFilters
 from dmte.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError
+from dmte.history import History, history_from_json, history_to_json
 from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
+from dmte.notebook import html_table
 from dmte.randomness import generator_for
 from dmte.storage import (
     pack_json,
@@ -30,7 +32,7 @@ from dmte.storage import (
     unpack_tensors,
     write_parts,
 )
-from dmte.text import ENCODERS, TokenizedTexts, Vocabulary
+from dmte.text import ENCODERS, Vocabulary, encoder_input
 from dmte.unseen import embed_unseen, extend
 
 
@@ -62,16 +64,16 @@ def build_model(
 def embed_network(
     model: DiffusionMaps,
     network: TextualNetwork,
-    tokens: TokenizedTexts,
+    texts: Any,
     linked: Int[Tensor, " linked"],
 ) -> Embedding:
     """Return v_i = v_i^t ⊕ v_i^s of every vertex; ``linked`` are those with a row in E_s.
 
-    ``tokens`` are the texts of ``network`` in the model's vocabulary.
+    ``texts`` are those of ``network`` as the model's encoder prepared them.
     """
     with torch.no_grad():
         transition = model.transition_of(network.adjacency())
-        text = model.text_embedding(model.encoder.prepare(tokens), transition)
+        text = model.text_embedding(texts, transition)
         if model.structure is None:
             return Embedding(network.ids, text, text.shape[1])
         rows = model.structure()
@@ -97,16 +99,31 @@ class TrainedModel:
     vocabulary: Vocabulary
     model: DiffusionMaps
     embedding: Embedding
+    history: History | None = None
+    """How training went; none in a folder of a version that did not keep it."""
 
     def __repr__(self) -> str:
         return f"TrainedModel({self.embedding!r}, seed {self.seed})"
+
+    def _repr_html_(self) -> str:
+        rows = [("network", repr(self.network)), ("vectors", repr(self.embedding))]
+        rows += [("seed", str(self.seed))]
+        if self.history:
+            rows.append(("epochs", str(self.history[-1].epoch)))
+        rows += [(name, str(value)) for name, value in self.settings.to_dict().items()]
+        return html_table(repr(self), ("what", "value"), rows, len(rows), most=len(rows))
 
     def embed_text(self, text: str) -> Float[Tensor, " half"]:
         """Return the text half of a new vertex with this text and no edges.
 
         Raises:
-            ConfigError: No word of the text is known.
+            ConfigError: No word of the text is known, or the model reads no words.
         """
+        if self.settings.encoder == "features":
+            raise ConfigError(
+                "this model reads features and no words; embed the text as a new vertex with the "
+                "features that the same encoder gives it"
+            )
         tokens = self.vocabulary.encode([text])
         if len(tokens.tokens) == 0:
             raise ConfigError(f"no word of {text!r} occurs in the texts of the model")
@@ -160,6 +177,10 @@ class TrainedModel:
             ),
             "config.json": pack_json(self.describe()),
         }
+        if network.features is not None:
+            parts["features.safetensors"] = pack_tensors({"features": network.features})
+        if self.history is not None:
+            parts["history.json"] = pack_json(history_to_json(self.history))
         write_parts(Path(folder), parts, card=_card(self))
 
     def describe(self) -> dict[str, Any]:
@@ -196,9 +217,12 @@ class TrainedModel:
         network = _unpack_network(parts, embedding.ids, directed=config["network"]["directed"])
         parameters = unpack_tensors(parts["parameters.safetensors"])
         num_linked = len(parameters.get("structure.table", ()))
-        model = build_model(settings, len(vocabulary), num_linked, config["seed"])
+        texts = encoder_input(settings.encoder, vocabulary, (), network.features)
+        model = build_model(settings, texts.vocabulary_size, num_linked, config["seed"])
         model.load_state_dict(parameters)
-        return cls(settings, config["seed"], network, vocabulary, model, embedding)
+        return cls(
+            settings, config["seed"], network, vocabulary, model, embedding, _unpack_history(parts)
+        )
 
 
 def environment() -> dict[str, Any]:
@@ -213,6 +237,12 @@ def environment() -> dict[str, Any]:
     }
 
 
+def _unpack_history(parts: dict[str, bytes]) -> History | None:
+    if "history.json" not in parts:
+        return None
+    return tuple(history_from_json(unpack_json(parts["history.json"])))
+
+
 def _unpack_network(parts: dict[str, bytes], ids: Any, *, directed: bool) -> TextualNetwork:
     texts, edges = unpack_json(parts["texts.json"]), unpack_tensors(parts["edges.safetensors"])
     labels = texts["labels"] and tuple(frozenset(classes) for classes in texts["labels"])
@@ -223,6 +253,9 @@ def _unpack_network(parts: dict[str, bytes], ids: Any, *, directed: bool) -> Tex
         weights=edges["weights"],
         directed=directed,
         labels=labels,
+        features=unpack_tensors(parts["features.safetensors"])["features"]
+        if "features.safetensors" in parts
+        else None,
     )
 
 

@@ -16,10 +16,11 @@ import torch
 from dmte.allocator import keep_freed_memory
 from dmte.config import Settings
 from dmte.fold import Best, Fold
+from dmte.history import EpochRecord
 from dmte.network import TextualNetwork
 from dmte.objective import PARTS, weighted_sum
 from dmte.supervision import hold_back
-from dmte.text import Vocabulary
+from dmte.text import Vocabulary, encoder_input
 from dmte.trained import TrainedModel, embed_network
 from dmte.width import spectral_start
 
@@ -62,6 +63,7 @@ class TrainingRun:
         keep_freed_memory()
         self.network, self.asked_for, self.seed = network, settings, seed
         self.epoch = 0
+        self.history: list[EpochRecord] = []
         fraction = settings.validation_fraction
         held_back = fraction * len(network.distinct_edges()[0])
         # Where nothing can be judged, vectors that start from diffused texts are left so.
@@ -73,19 +75,23 @@ class TrainingRun:
         self.vocabulary = Vocabulary.of(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
-        self._tokens = self.vocabulary.encode(network.texts)
-        if settings.encoder == "spectral":
-            start = spectral_start(settings, splits, self._tokens, seed)
+        texts = encoder_input(settings.encoder, self.vocabulary, network.texts, network.features)
+        if settings.has_fixed_texts:
+            start = spectral_start(settings, splits, texts, seed)
             settings = settings.with_dim(start.dim) if settings.is_all_text else settings
         self.settings = settings
         self.folds = [
-            Fold(split, self._tokens, settings, seed, number) for number, split in enumerate(splits)
+            Fold(split, texts.vocabulary_size, settings, seed, number)
+            for number, split in enumerate(splits)
         ]
-        for fold in self.folds:
-            if settings.encoder == "spectral":
+        if settings.has_fixed_texts:
+            for fold in self.folds:
                 fold.model.encoder = start
-            if self._learns:
-                fold.prepare_steps()
+        # All folds have the same texts, fixed, or there is only one.
+        self._texts = self.folds[0].model.encoder.prepare(texts)
+        if self._learns:
+            for fold in self.folds:
+                fold.prepare_steps(texts, self._texts)
 
     @property
     def num_edges(self) -> int:
@@ -114,8 +120,7 @@ class TrainingRun:
             TrainingError: The loss or a parameter is no longer a finite number.
         """
         if self.epoch == 0:
-            for fold in self.folds:
-                fold.look(0)  # What training starts from may be the best there is.
+            self._start()
         while not self.is_done:
             started = time.perf_counter()
             going = [fold for fold in self.folds if not fold.has_stopped]
@@ -123,22 +128,42 @@ class TrainingRun:
             self.epoch += 1
             validation_auc = self._look(going)
             parts = losses.mean(dim=0)
-            yield EpochReport(
+            loss = float(weighted_sum(parts, self.settings.objective))
+            record = EpochRecord(
                 epoch=self.epoch,
-                loss=float(weighted_sum(parts, self.settings.objective)),
+                loss=loss,
                 parts=dict(zip(PARTS, parts.tolist(), strict=False)),
+                validation_auc=validation_auc,
+            )
+            self.history.append(record)
+            yield EpochReport(
+                epoch=record.epoch,
+                loss=loss,
+                parts=record.parts,
                 num_edges=sum(len(fold.edges) for fold in going),
                 seconds=time.perf_counter() - started,
                 validation_auc=validation_auc,
             )
 
+    def _start(self) -> None:
+        for fold in self.folds:
+            fold.look(0)  # What training starts from may be the best there is.
+        if (found := self._last_look()) is not None:
+            self.history.append(EpochRecord(0, None, {}, found))
+
     def _look(self, going: list[Fold]) -> float | None:
         """Return the mean AUC on the held-back edges when it is time to look."""
         if self.epoch % self.settings.validate_every:
             return None
-        looks = [fold.look(self.epoch) for fold in going]
-        found = [look for look in looks if look is not None]
-        return sum(found) / len(found) if found else None
+        for fold in going:
+            fold.look(self.epoch)
+        return self._last_look()
+
+    def _last_look(self) -> float | None:
+        """Return the mean of every fold's last look, also where it has stopped."""
+        if self.folds[0].held_back is None:
+            return None
+        return sum(fold.best.last_auc for fold in self.folds) / len(self.folds)
 
     def result(self) -> TrainedModel:
         """Return what has been learned so far: of several trainings the mean."""
@@ -147,9 +172,15 @@ class TrainingRun:
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(torch.stack([one[name] for one in outcomes]).mean(dim=0))
-        embedding = embed_network(model, self.network, self._tokens, first.edges.members)
+        embedding = embed_network(model, self.network, self._texts, first.edges.members)
         return TrainedModel(
-            self.settings, self.seed, self.network, self.vocabulary, model, embedding
+            self.settings,
+            self.seed,
+            self.network,
+            self.vocabulary,
+            model,
+            embedding,
+            tuple(self.history),
         )
 
 

@@ -44,7 +44,7 @@ from dmte.errors import NetworkError, warn
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.sparse import SparseMatrix
-from dmte.text import TokenizedTexts, Vocabulary
+from dmte.text import EncoderInput, FeatureRows, FrozenFeatures, TokenizedTexts, Vocabulary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +53,7 @@ class Extension:
 
     ids: Sequence[str]
     texts: Sequence[str]
+    features: Float[Tensor, "new features"] | None
     to_old: sp.csr_array
     """s_ij from every new vertex to every old one."""
     to_new: sp.csr_array
@@ -72,21 +73,43 @@ def embed_unseen(
     embedding: Embedding,
     extension: Extension,
 ) -> Embedding:
-    """Return the vectors of the new vertices; ``embedding`` are those of the old ``network``."""
-    words = vocabulary.encode(extension.texts)
-    _tell_of_gaps(extension, words)
+    """Return the vectors of the new vertices; ``embedding`` are those of the old ``network``.
+
+    Raises:
+        NetworkError: The model reads features, and the new vertices have none or others.
+    """
     old = network.adjacency()
     near = reached(old, extension.to_old.indices, _num_steps(model))
     extended = _extended_symmetric if model.transition == "symmetric" else _extended_walk
     transition = extended(network, near, extension)
-    texts = [*(network.texts[vertex] for vertex in near), *extension.texts]
+    texts = _texts(model, vocabulary, network, near, extension)
     with torch.no_grad():
-        prepared = model.encoder.prepare(vocabulary.encode(texts))
+        prepared = model.encoder.prepare(texts)
         text = model.text_embedding(prepared, transition)[len(near) :]
         if model.structure is None:
             return Embedding(extension.ids, text, text.shape[1])
         structure = _structure_half(model, embedding, torch.from_numpy(near), transition)
         return Embedding(extension.ids, torch.cat([text, structure], dim=1), text.shape[1])
+
+
+def _texts(
+    model: DiffusionMaps,
+    vocabulary: Vocabulary,
+    network: TextualNetwork,
+    near: Int[np.ndarray, " near"],
+    extension: Extension,
+) -> EncoderInput:
+    """Return the texts of the old vertices ``near`` and of the new ones, as the encoder reads."""
+    if not isinstance(model.encoder, FrozenFeatures):
+        _tell_of_gaps(extension, vocabulary.encode(extension.texts))
+        return vocabulary.encode([*(network.texts[old] for old in near), *extension.texts])
+    new, width = extension.features, len(model.encoder.directions)
+    if network.features is None or new is None or new.shape[1] != width:
+        raise NetworkError(
+            f"the model reads {width} features of every vertex, and the new ones come with "
+            f"{0 if new is None else new.shape[1]}; give them with --features, by the same encoder"
+        )
+    return FeatureRows(torch.cat([network.features[torch.from_numpy(near)], new]))
 
 
 def extend(network: TextualNetwork, new: TextualNetwork, *, skip_known: bool) -> Extension:
@@ -128,6 +151,7 @@ def extend(network: TextualNetwork, new: TextualNetwork, *, skip_known: bool) ->
         texts=tuple(
             text for name, text in zip(new.ids, new.texts, strict=True) if name not in positions
         ),
+        features=None if new.features is None else new.features[torch.from_numpy(~is_old)],
         to_old=_in_columns(rows[:, np.flatnonzero(is_old)], ends, network.num_vertices),
         to_new=rows[:, np.flatnonzero(~is_old)],
     )

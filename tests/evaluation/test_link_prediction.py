@@ -8,7 +8,7 @@ import torch
 from dmte.embedding import Embedding
 from dmte.errors import SplitError
 from dmte.evaluation import METHODS, PROTOCOLS, LinkTask, published_task, strict_task
-from dmte.evaluation.link_prediction import every_edge_task, ways_to_score
+from dmte.evaluation.link_prediction import every_edge_task, scores_by_way
 from dmte.network import TextualNetwork, read_folder
 from dmte.network.split import Leaks, draw_unlinked
 
@@ -171,10 +171,10 @@ def test_an_embedding_is_scored_by_dot_and_cosine_and_others_their_own_way(
     planted: TextualNetwork,
 ) -> None:
     vectors = torch.tensor([[1.0, 0.0], [2.0, 0.0]])
-    ways = ways_to_score(Embedding(("a", "b"), vectors, 2))
     pair = torch.tensor([[0, 1]])
-    assert {name: float(score(pair)) for name, score in ways.items()} == {"dot": 2, "cosine": 1}
-    assert list(ways_to_score(KnowsEverything(planted))) == ["own"]
+    ways = scores_by_way(Embedding(("a", "b"), vectors, 2), pair)
+    assert {name: float(score) for name, score in ways.items()} == {"dot": 2, "cosine": 1}
+    assert list(scores_by_way(KnowsEverything(planted), pair)) == ["own"]
 
 
 def test_published_refuses_a_split_that_leaves_no_question() -> None:

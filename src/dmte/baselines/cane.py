@@ -42,7 +42,7 @@ text has a zero text vector, towards which every word of another matters alike.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -281,21 +281,26 @@ class ContextAwareEmbedding(Embedding):
         Raises:
             ConfigError: ``by`` is neither dot nor cosine.
         """
-        if by not in ("dot", "cosine"):
+        if by not in get_args(Similarity):
             raise ConfigError(f"by must be dot or cosine, not {by!r}")
-        blocks = [self._score(block, by) for block in pairs.split(PAIRS_AT_ONCE) if len(block)]
-        return torch.cat(blocks) if blocks else self.vectors.new_zeros(0)
+        return self.scores(pairs)[by]
 
-    def _score(self, pairs: Int[Tensor, "pairs 2"], by: Similarity) -> Float[Tensor, " pairs"]:
+    def scores(self, pairs: Int[Tensor, "pairs 2"]) -> dict[Similarity, Float[Tensor, " pairs"]]:
+        """Return the scores of pairs by dot product and by cosine, their texts read once."""
+        blocks = [self._scores(block) for block in pairs.split(PAIRS_AT_ONCE) if len(block)]
+        both = torch.cat(blocks, dim=1) if blocks else self.vectors.new_zeros(2, 0)
+        return {"dot": both[0], "cosine": both[1]}
+
+    def _scores(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, "2 pairs"]:
         with torch.no_grad():
             texts = self.model(self.tokens, pairs)
         left, right = (
             torch.cat([text, self.structure[side]], dim=1)
             for text, side in zip(texts, pairs.T, strict=True)
         )
-        if by == "cosine":
-            left, right = normalize(left), normalize(right)
-        return (left * right).sum(dim=1)
+        dot = (left * right).sum(dim=1)
+        cosine = (normalize(left) * normalize(right)).sum(dim=1)
+        return torch.stack([dot, cosine])
 
 
 def average_texts(

@@ -52,7 +52,7 @@ from dmte.text import TextEncoder, TokenizedTexts, Vocabulary, WordAverage
 from dmte.text.bilstm import PreparedTexts
 from dmte.text.gru import BiGru, Gru
 
-CONTENT_ENCODERS: Mapping[str, type[TextEncoder[Any]]] = MappingProxyType(
+CONTENT_ENCODERS: Mapping[str, type[TextEncoder[Any, Any]]] = MappingProxyType(
     {"word-average": WordAverage, "rnn": Gru, "birnn": BiGru}
 )
 """The paper's three encoders, by the value of ``Cene.encoder``."""

@@ -86,7 +86,7 @@ class Sentence:
             StorageError: The folder holds no model that can be read.
             MissingExtraError: The package that reads it is not installed.
         """
-        features = self._features(network)
+        features = self.features(network)
         return Embedding(network.ids, features, text_dim=features.shape[1])
 
     def estimate(self, network: TextualNetwork) -> Cost:
@@ -105,7 +105,8 @@ class Sentence:
         all_seconds = seconds * len(batches) / len(tried)
         return Cost(memory_bytes, all_seconds, kept_seconds=all_seconds)
 
-    def _features(self, network: TextualNetwork) -> Float[Tensor, "vertices dim"]:
+    def features(self, network: TextualNetwork) -> Float[Tensor, "vertices dim"]:
+        """Return the vector of every text, of length one; a blank text's is zero."""
         folder = self._model()
         return encode_texts(str(folder), fingerprint(folder), tuple(network.texts))
 
@@ -144,7 +145,7 @@ class SentenceDiffused(Sentence):
             StorageError: The folder holds no model that can be read.
             MissingExtraError: The package that reads it is not installed.
         """
-        return diffuse_texts(network, self._features(network).double(), self.hop_weights)
+        return diffuse_texts(network, self.features(network).double(), self.hop_weights)
 
 
 def batches_of(texts: Sequence[str]) -> list[list[str]]:

@@ -1,12 +1,14 @@
 """The command line: verbs on a network or a model.
 
 Results go to stdout, progress and warnings to stderr. A mistake of the user's is one line and exit
-code 2; a failure of the system is one line and exit code 1.
+code 2; a failure of the system is one line and exit code 1. ``--debug`` shows the traceback
+instead.
 """
 
 import sys
+import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
@@ -21,6 +23,7 @@ from typer.exceptions import TyperException
 
 from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted
 
+DEBUG = "--debug"
 INTERRUPTED = 130
 """The exit code of a process that Ctrl-C ended, by the shell's convention; typer's as well."""
 
@@ -35,6 +38,7 @@ VERBS: Mapping[str, str] = MappingProxyType(
         "explain": "Show why two vertices score as they do.",
         "classify": "Label the vertices that have no label yet.",
         "embed": "Find vectors for vertices that came after training.",
+        "plot": "Draw a map of a model, its training, or results.",
         "export": "Write the vectors to a file for other programs.",
         "evaluate": "Measure methods by hidden links or by labels.",
         "reproduce": "Measure the tables and figures of the paper again.",
@@ -44,31 +48,47 @@ VERBS: Mapping[str, str] = MappingProxyType(
 """Every verb in a line. ``dmte.cli.VERB`` holds it, imported when it is used: torch is slow."""
 
 
+def _nothing() -> None:
+    """Stand for a verb that is not imported."""
+
+
 class Verbs(TyperGroup):
     """The verbs, each imported when it is used."""
+
+    _is_listed = False  # Whether only their names and lines are asked for.
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """Return the names of the verbs."""
         return list(VERBS)
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a verb as a command.
 
         Raises:
             ConfigError: There is no such verb.
         """
         if cmd_name not in VERBS:
+            if ctx.resilient_parsing:  # A shell completes; it has no place for a message.
+                return None
             close = get_close_matches(cmd_name, VERBS)
             hint = (
                 f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(VERBS)}"
             )
             raise ConfigError(f"there is no command {cmd_name!r}; {hint}")
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        if self._is_listed:
+            alone.command(cmd_name, help=VERBS[cmd_name])(_nothing)
+            return typer.main.get_command(alone)
         verb = getattr(import_module(f"dmte.cli.{cmd_name}"), cmd_name)
         if isinstance(verb, typer.Typer):
             return typer.main.get_command(verb)
-        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
         alone.command(cmd_name)(verb)
         return typer.main.get_command(alone)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Return the verbs and options that begin so, without importing any verb."""
+        self._is_listed = True
+        return super().shell_complete(ctx, incomplete)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """Write a line per verb, without importing any."""
@@ -99,12 +119,15 @@ def _options(
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
+    debug: Annotated[  # Only for the help: main takes it out of the line, wherever it stands
+        bool, typer.Option(DEBUG, help="Show the traceback of an error; goes after a verb as well.")
+    ] = False,
 ) -> None: ...
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits the process."""
-    given = sys.argv[1:] if arguments is None else arguments
+    given, is_debugging = _without_debug(sys.argv[1:] if arguments is None else arguments)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # A terminal may not know λ.
@@ -112,20 +135,40 @@ def main(arguments: list[str] | None = None) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DmteWarning)
             warnings.showwarning = partial(_show_warning, warnings.showwarning)
-            code = app(given or ["--help"], standalone_mode=False)
-    except Interrupted as problem:
-        _stop(str(problem), code=INTERRUPTED)
-    except (TyperException, DmteError) as problem:
-        message = problem.format_message() if isinstance(problem, TyperException) else str(problem)
-        _stop(message, code=2)
+            code = app(given or ["--help"], prog_name="dmte", standalone_mode=False)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
-    except (OSError, MemoryError, RuntimeError) as problem:
-        _stop(_why_the_system_failed(problem), code=1)
+    except (TyperException, DmteError, OSError, MemoryError, RuntimeError) as problem:
+        message, code = _explain(problem)
+        if is_debugging:
+            traceback.print_exc()
+        _stop(message, code, is_said=is_debugging)
     if code == INTERRUPTED:
         _stop("interrupted", code)
     sys.exit(code or 0)
+
+
+def _without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the line without --debug, and whether it was there; what follows -- is left alone.
+
+    >>> _without_debug(["info", "--debug", "x", "--", "--debug"])
+    (['info', 'x', '--', '--debug'], True)
+    """
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options = [argument for argument in arguments[:end] if argument != DEBUG]
+    return [*options, *arguments[end:]], len(options) < end
+
+
+def _explain(problem: Exception) -> tuple[str, int]:
+    """Return what went wrong in a sentence, and the exit code."""
+    if isinstance(problem, Interrupted):
+        return str(problem), INTERRUPTED
+    if isinstance(problem, TyperException):
+        return problem.format_message(), 2
+    if isinstance(problem, DmteError):
+        return str(problem), 2
+    return _why_the_system_failed(problem), 1
 
 
 def _show_warning(
@@ -147,6 +190,7 @@ def _why_the_system_failed(problem: Exception) -> str:
     return str(problem)
 
 
-def _stop(message: str, code: int) -> None:
-    print(f"dmte: {' '.join(message.split())}", file=sys.stderr)
+def _stop(message: str, code: int, *, is_said: bool = False) -> None:
+    if not is_said:
+        print(f"dmte: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(code)

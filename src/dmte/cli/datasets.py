@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from dmte.cli.networks import JsonOption
+from dmte.cli.output import complete
 from dmte.errors import Interrupted
 from dmte.network.datasets import (
     DATASETS,
@@ -56,7 +57,12 @@ def list_datasets(as_json: JsonOption = False) -> None:
 @datasets.command("download")
 def download_datasets(
     names: Annotated[
-        list[str], typer.Argument(metavar="NAME", help="Data sets, as 'list' names them.")
+        list[str],
+        typer.Argument(
+            metavar="NAME",
+            help="Data sets, as 'list' names them.",
+            autocompletion=complete(lambda: DATASETS),
+        ),
     ],
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
@@ -69,7 +75,14 @@ def download_datasets(
 
 @datasets.command("path")
 def show_path(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A data set, as 'list' names it.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A data set, as 'list' names it.",
+            autocompletion=complete(lambda: DATASETS),
+        ),
+    ],
 ) -> None:
     """Print the folder that holds a data set."""
     print(find_dataset(name))

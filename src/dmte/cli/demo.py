@@ -15,9 +15,9 @@ from dmte.config import Settings
 from dmte.embedding import Method, PairScorer
 from dmte.errors import MissingExtraError
 from dmte.evaluation import LinkTask, strict_task
+from dmte.maps import Map
 from dmte.network import TextualNetwork
 from dmte.network.files import read_network
-from dmte.plots import draw_map
 from dmte.storage import refuse_unwritable
 from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
@@ -80,7 +80,7 @@ def _try_to_draw(
 ) -> str | None:
     """Draw the map; return why not, where matplotlib is missing."""
     try:
-        draw_map(network, trained.embedding, picture, seed)
+        Map(seed=seed).draw(network, trained.embedding, picture, replace=True)
     except MissingExtraError as problem:
         return str(problem)
     return None

@@ -10,12 +10,13 @@ import typer
 
 from dmte.cli.export import SUFFIXES, format_of
 from dmte.cli.neighbors import COLUMNS, describe, table
-from dmte.cli.networks import JsonOption, NetworkSource, with_network
+from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
 from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
 from dmte.cli.similar import ModelArgument
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.export import export_vectors
+from dmte.features import read_features
 from dmte.network import TextualNetwork
 from dmte.trained import TrainedModel
 
@@ -36,6 +37,7 @@ def embed(
         bool,
         typer.Option("--skip-known", help="Leave out vertices that the model has already."),
     ] = False,
+    features: FeaturesOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
@@ -48,6 +50,8 @@ def embed(
     kind = _check_outputs(out, similar, prints=as_json or as_csv)
     trained = TrainedModel.load(model)
     new = _open(source, trained.network)
+    if features is not None:
+        new = read_features(features, new, known=set(trained.network.ids))
     embedding = trained.embed(new, skip_known=skip_known)
     neighbors = None if similar is None else _neighbors(trained, new, embedding, similar)
     file = None

@@ -16,12 +16,14 @@ from dmte.cli.fits import (
     show_plan,
 )
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
+from dmte.cli.output import complete
 from dmte.embedding import why_not
 from dmte.errors import ConfigError
 from dmte.evaluation.cells import Cell, class_cells, link_cells
 from dmte.evaluation.classification import LABEL_FRACTIONS
 from dmte.evaluation.experiments import NUM_SEEDS
-from dmte.evaluation.methods import ALL, find_method, left_out
+from dmte.evaluation.link_prediction import PROTOCOLS
+from dmte.evaluation.methods import ALL, METHODS, find_method, left_out
 from dmte.evaluation.plan import plan
 from dmte.evaluation.report import (
     CLASS_FIGURES,
@@ -41,7 +43,11 @@ evaluate = typer.Typer(
 )
 
 MethodsOption = Annotated[
-    str, typer.Option(help="Names with commas between them; 'all' for every one that can run.")
+    str,
+    typer.Option(
+        help="Names with commas between them; 'all' for every one that can run.",
+        autocompletion=complete(lambda: [*METHODS, ALL]),
+    ),
 ]
 SeedsOption = Annotated[int, typer.Option(help="How many seeds: 0, 1, ...")]
 TITLES = {
@@ -71,7 +77,11 @@ def evaluate_links(
     ] = "0.5",
     seeds: SeedsOption = NUM_SEEDS,
     protocol: Annotated[
-        str, typer.Option(help="strict, or published as in the papers' tables.")
+        str,
+        typer.Option(
+            help="strict, or published as in the papers' tables.",
+            autocompletion=complete(lambda: PROTOCOLS),
+        ),
     ] = "strict",
     workers: WorkersOption = None,
     dry_run: DryRunOption = False,

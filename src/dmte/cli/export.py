@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from dmte.cli.output import complete
 from dmte.cli.similar import ModelArgument
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
@@ -24,6 +25,7 @@ def export(
         str | None,
         typer.Option(
             "--format",
+            autocompletion=complete(lambda: [*FORMATS, PROJECTOR]),
             help=f"{', '.join(FORMATS)} or {PROJECTOR} (TensorBoard); by default as the file ends.",
         ),
     ] = None,

@@ -17,9 +17,11 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from dmte.cli.output import complete
 from dmte.cli.settings import first_sentences
 from dmte.errors import ConfigError
 from dmte.network.columns import GUESSED, Columns
+from dmte.network.datasets import DATASETS
 from dmte.progress import listening
 
 if TYPE_CHECKING:
@@ -42,6 +44,10 @@ FormatOption = Annotated[
     typer.Option(
         "--format", help="What the file's name would end in, as csv or bib.gz; for - jsonl."
     ),
+]
+FeaturesOption = Annotated[
+    Path | None,
+    typer.Option(help="Features in place of words: .npy or .npz, or a sentence encoder's folder."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -119,7 +125,12 @@ def with_network(
     A model that it takes as well stands in front of the network.
     """
     roles = [column.name for column in fields(Columns)]
-    place = Annotated[str | None, typer.Argument(metavar=metavar, help=NETWORK_HELP)]
+    place = Annotated[
+        str | None,
+        typer.Argument(
+            metavar=metavar, autocompletion=complete(lambda: DATASETS), help=NETWORK_HELP
+        ),
+    ]
     where = {"network": place, "vertices": VerticesOption, "edges": EdgesOption}
     how = {"format": FormatOption} | {f"{role}_column": _column_option(role) for role in roles}
     directed = Parameter(

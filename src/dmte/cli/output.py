@@ -1,10 +1,10 @@
-"""What a verb found: a table for people, JSON or CSV for programs."""
+"""What a verb found: a table for people, JSON or CSV for programs; and what a shell completes."""
 
 import csv
 import io
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -43,6 +43,20 @@ def refuse_both(*, as_json: bool, as_csv: bool) -> None:
     """
     if as_json and as_csv:
         raise ConfigError("choose --json or --csv, not both")
+
+
+def complete(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
+    """Return what completes a word, or the last of several with commas between them.
+
+    >>> complete(lambda: ["tadw", "tfidf", "dmte"])("dmte,t")
+    ['dmte,tadw', 'dmte,tfidf']
+    """
+
+    def completions(incomplete: str) -> list[str]:
+        before, comma, begun = incomplete.rpartition(",")
+        return [f"{before}{comma}{name}" for name in known() if name.startswith(begun)]
+
+    return completions
 
 
 def _cell(value: object) -> object:

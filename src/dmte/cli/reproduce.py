@@ -19,6 +19,7 @@ from dmte.cli.fits import (
     run_with_progress,
     show_plan,
 )
+from dmte.cli.output import complete
 from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError
 from dmte.evaluation.cells import Cell, unable
 from dmte.evaluation.document import document, find_row, section
@@ -48,6 +49,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="TARGET",
+            autocompletion=complete(lambda: [*TARGETS, *GROUPS, REPORT]),
             help=f"{', '.join(TARGETS)}; recipe, which judges the recommended recipe; all; or "
             "report, which writes one page of what is there.",
         ),

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,10 +16,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from dmte.checkpoint import load_checkpoint, save_checkpoint
-from dmte.cli.networks import JsonOption, NetworkSource, with_network
+from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
+from dmte.cli.output import complete
 from dmte.cli.settings import settings_from, with_settings
 from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError, Interrupted, TrainingError
+from dmte.features import read_features
 from dmte.network import TextualNetwork
 from dmte.storage import is_stored, refuse_unwritable
 from dmte.training import EpochReport, TrainingRun
@@ -34,12 +37,16 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help=f"What the settings start from: {' or '.join(RECIPES)}; by default the first."
+            help=f"What the settings start from: {' or '.join(RECIPES)}; by default the first.",
+            autocompletion=complete(lambda: RECIPES),
         ),
     ] = None,
     variant: Annotated[
         str | None,
-        typer.Option(help=f"A version of the paper's recipe: {', '.join(VARIANTS)}."),
+        typer.Option(
+            help=f"A version of the paper's recipe: {', '.join(VARIANTS)}.",
+            autocompletion=complete(lambda: VARIANTS),
+        ),
     ] = None,
     settings_file: Annotated[
         Path | None,
@@ -49,6 +56,7 @@ def train(
             help="Settings in TOML or JSON, as dmte tune writes them; options go before.",
         ),
     ] = None,
+    features: FeaturesOption = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
     checkpoint_every: Annotated[
         int, typer.Option(help="Epochs between two checkpoints; 0 for none.")
@@ -71,6 +79,8 @@ def train(
     refuse_unwritable(checkpoint)
     chosen = settings_from(recipe, variant, settings_file, settings)
     network = source.open(quiet=quiet)
+    if features is not None:
+        network, chosen = read_features(features, network), replace(chosen, encoder="features")
     run = _open_run(network, chosen, seed, checkpoint, resume=resume)
     started, first_epoch = time.perf_counter(), run.epoch
     with _left_behind(run, checkpoint), progress(chosen.epochs, quiet=quiet) as show:

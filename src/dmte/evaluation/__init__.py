@@ -13,8 +13,8 @@ from dmte.evaluation.link_prediction import (
     LinkScores,
     LinkTask,
     published_task,
+    scores_by_way,
     strict_task,
-    ways_to_score,
 )
 from dmte.evaluation.methods import METHODS, choose_methods, find_method
 from dmte.evaluation.report import evaluate_classes, evaluate_links, summarize
@@ -39,7 +39,7 @@ __all__ = [
     "find_method",
     "published_task",
     "run_cells",
+    "scores_by_way",
     "strict_task",
     "summarize",
-    "ways_to_score",
 ]

@@ -20,7 +20,6 @@ from dmte.evaluation.link_prediction import (
     PROTOCOLS,
     LinkTask,
     every_edge_task,
-    ways_to_score,
 )
 from dmte.evaluation.measuring import Measured, measure
 from dmte.evaluation.methods import choose_methods, find_method
@@ -109,9 +108,9 @@ class LinkCell(Cell):
         """Return the scores by dot product and cosine, and what leaked."""
         task = self._task(network)
         fit = measure(lambda: self.configured_method().fit(task.train, self.seed))
-        ways, leaks = ways_to_score(fit.result), task.leaks()
+        ways, leaks = task.evaluate_ways(fit.result), task.leaks()
         return {
-            "scores": {way: _rounded(task.evaluate(score)) for way, score in ways.items()},
+            "scores": {way: _rounded(figures) for way, figures in ways.items()},
             "hidden_edges": len(task.edges),
             "self_loops": leaks.self_loops,
             "trained_on": leaks.trained_on,

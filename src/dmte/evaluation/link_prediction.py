@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.embedding import Embedding, PairScorer
@@ -77,9 +77,24 @@ class LinkTask:
 
     def evaluate(self, score: ScorePairs) -> LinkScores:
         """Return every figure of what ``score`` says of the pairs."""
-        positive, negative = score(self.edges), score(self.non_edges)
+        return self._figures(*(score(pairs) for pairs in self._asked()))
+
+    def evaluate_ways(self, scorer: PairScorer) -> dict[str, LinkScores]:
+        """Return the same of every way a fitted method can score, each pair looked at once."""
+        answers = [scores_by_way(scorer, pairs) for pairs in self._asked()]
+        return {way: self._figures(*(some[way] for some in answers)) for way in answers[0]}
+
+    def _asked(self) -> list[Int[Tensor, "pairs 2"]]:
         sources = self.edges[:, :1].expand_as(self.candidates)
-        others = score(torch.stack([sources, self.candidates], dim=2).flatten(0, 1))
+        others = torch.stack([sources, self.candidates], dim=2).flatten(0, 1)
+        return [self.edges, self.non_edges, others]
+
+    def _figures(
+        self,
+        positive: Float[Tensor, " edges"],
+        negative: Float[Tensor, " edges"],
+        others: Float[Tensor, " candidates"],
+    ) -> LinkScores:
         ranks = mean_ranks(positive, others.view(self.candidates.shape))
         # The rank of an edge is one, plus the candidates that won, plus half of those that tied.
         share_of_wins = float(1 - (ranks - 1).mean() / self.candidates.shape[1])
@@ -91,11 +106,13 @@ class LinkTask:
         )
 
 
-def ways_to_score(scorer: PairScorer) -> dict[str, ScorePairs]:
-    """Return how a fitted method can score: an embedding by dot and cosine, others their way."""
+def scores_by_way(
+    scorer: PairScorer, pairs: Int[Tensor, "pairs 2"]
+) -> Mapping[str, Float[Tensor, " pairs"]]:
+    """Return the scores by dot product and cosine of an embedding, of others their own."""
     if not isinstance(scorer, Embedding):
-        return {"own": scorer.score}
-    return {"dot": scorer.score, "cosine": lambda pairs: scorer.score(pairs, by="cosine")}
+        return {"own": scorer.score(pairs)}
+    return {str(way): found for way, found in scorer.scores(pairs).items()}
 
 
 def strict_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:

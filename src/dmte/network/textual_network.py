@@ -20,6 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.errors import NetworkError, UnknownVertexError
+from dmte.notebook import html_table
 
 Labels = Sequence[frozenset[str]]
 
@@ -49,6 +50,8 @@ class TextualNetwork:
     """Whether an edge leads one way only."""
     labels: Labels | None = None
     """The classes of every vertex (an empty set: unlabelled), or None when nothing is labelled."""
+    features: Float[Tensor, "vertices features"] | None = None
+    """A row of numbers per vertex that somebody else's model made, for the encoder ``features``."""
     _positions: Mapping[str, int] = field(init=False)
     """Where every id stands, to find it without a search."""
 
@@ -100,6 +103,20 @@ class TextualNetwork:
                 "give one per vertex, empty for a vertex without a label"
             )
 
+        self._check_features()
+
+    def _check_features(self) -> None:
+        if self.features is None:
+            return
+        if not (_is_a(self.features, Tensor) and self.features.ndim == 2):
+            raise NetworkError("features must be a tensor with one row of numbers per vertex")
+        if len(self.features) != len(self.ids):
+            raise NetworkError(
+                f"there are {len(self.features)} rows of features for {len(self.ids)} vertices"
+            )
+        if self.features.shape[1] == 0 or not bool(torch.isfinite(self.features).all()):
+            raise NetworkError("features must be finite numbers, at least one per vertex")
+
     def _check_edges(self) -> None:
         num_vertices, weights = len(self.ids), self.edge_weights
         outside = ((self.edges < 0) | (self.edges >= num_vertices)).any(dim=1)
@@ -127,6 +144,11 @@ class TextualNetwork:
             f"{len(self.edges):,} {kind} {_plural(len(self.edges), 'edge')}, "
             f"{len(classes) or 'no'} {_plural(len(classes), 'label')})"
         )
+
+    def _repr_html_(self) -> str:
+        labels = self.labels or [frozenset()] * self.num_vertices
+        rows = zip(self.ids, self.texts, map(", ".join, map(sorted, labels)), strict=True)
+        return html_table(repr(self), ("id", "text", "labels"), rows, self.num_vertices)
 
     @property
     def num_vertices(self) -> int:
@@ -172,6 +194,14 @@ class TextualNetwork:
         """Return the same vertices joined by other edges."""
         return replace(self, edges=edges, weights=weights)
 
+    def with_features(self, features: Float[Tensor, "vertices features"]) -> "TextualNetwork":
+        """Return the same network with a row of numbers per vertex.
+
+        Raises:
+            NetworkError: There is not one row per vertex, or a number is not finite.
+        """
+        return replace(self, features=features)
+
     def fingerprint(self) -> str:
         """Return a SHA-256 over everything the network holds, to recognise it by.
 
@@ -187,6 +217,8 @@ class TextualNetwork:
         digest = hashlib.sha256(json.dumps(words).encode())
         digest.update(self.edges.to(torch.int64).numpy().tobytes())
         digest.update(self.edge_weights.numpy().tobytes())
+        if self.features is not None:
+            digest.update(self.features.numpy().tobytes())
         return digest.hexdigest()
 
 

@@ -6,22 +6,32 @@ from typing import Any
 
 from dmte.text.bilstm import BiLSTM
 from dmte.text.encoder import TextEncoder
+from dmte.text.features import EncoderInput, FeatureRows, FrozenFeatures, encoder_input
 from dmte.text.spectral import SpectralWords
 from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize
 from dmte.text.word_average import WordAverage
 
-ENCODERS: Mapping[str, type[TextEncoder[Any]]] = MappingProxyType(
-    {"word-average": WordAverage, "bilstm": BiLSTM, "spectral": SpectralWords}
+ENCODERS: Mapping[str, type[TextEncoder[Any, Any]]] = MappingProxyType(
+    {
+        "word-average": WordAverage,
+        "bilstm": BiLSTM,
+        "spectral": SpectralWords,
+        "features": FrozenFeatures,
+    }
 )
 """Every text encoder, by the name the command line uses."""
 
 __all__ = [
     "ENCODERS",
     "BiLSTM",
+    "EncoderInput",
+    "FeatureRows",
+    "FrozenFeatures",
     "SpectralWords",
     "TextEncoder",
     "TokenizedTexts",
     "Vocabulary",
     "WordAverage",
+    "encoder_input",
     "tokenize",
 ]

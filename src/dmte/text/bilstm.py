@@ -80,7 +80,7 @@ class PreparedTexts:
         return features.index_copy(0, torch.cat([block.texts for block in self.blocks]), rows)
 
 
-class BiLSTM(TextEncoder[PreparedTexts]):
+class BiLSTM(TextEncoder[TokenizedTexts, PreparedTexts]):
     """The mean of the hidden states of a bidirectional LSTM over the word vectors."""
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:

@@ -17,8 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dmte.text.vocabulary import TokenizedTexts
-
+Texts = TypeVar("Texts")
 Prepared = TypeVar("Prepared")
 
 
@@ -31,7 +30,7 @@ class WordParts(NamedTuple):
     """D, a row per word."""
 
 
-class TextEncoder(nn.Module, ABC, Generic[Prepared]):
+class TextEncoder(nn.Module, ABC, Generic[Texts, Prepared]):
     """Texts to X; made with ``(vocabulary_size, dim, generator)``."""
 
     dim: int
@@ -43,13 +42,13 @@ class TextEncoder(nn.Module, ABC, Generic[Prepared]):
         self.dim = dim
 
     @abstractmethod
-    def prepare(self, texts: TokenizedTexts) -> Prepared:
+    def prepare(self, texts: Texts) -> Prepared:
         """Return ``texts`` laid out for ``forward``; done once, used in every step."""
 
     @abstractmethod
     def forward(self, prepared: Prepared) -> Float[Tensor, "texts dim"]:
         """Return X."""
 
-    def word_parts(self, texts: TokenizedTexts) -> WordParts | None:  # noqa: ARG002
+    def word_parts(self, texts: Texts) -> WordParts | None:  # noqa: ARG002
         """Return X as a sum over words, or None where a text is more than that."""
         return None

@@ -21,7 +21,7 @@ from dmte.text.encoder import TextEncoder
 from dmte.text.vocabulary import TokenizedTexts
 
 
-class Gru(TextEncoder[PreparedTexts]):
+class Gru(TextEncoder[TokenizedTexts, PreparedTexts]):
     """The mean of the hidden states of a GRU that reads the text once, in reading order."""
 
     num_directions: ClassVar[int] = 1

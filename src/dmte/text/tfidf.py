@@ -44,9 +44,15 @@ def weigh_words(
 
 
 def strongest_directions(
-    words: sp.csr_array, dim: int, seed: int
+    words: sp.csr_array | Float[np.ndarray, "texts words"],
+    dim: int,
+    seed: int,
+    num_iterations: int = NUM_POWER_ITERATIONS,
 ) -> Float[np.ndarray, "words dim"]:
     """Return V, strongest direction first; columns beyond the size of B are zero.
+
+    It is computed in the precision of B; fewer iterations separate directions less well that are
+    nearly as strong as each other.
 
     Raises:
         ConfigError: ``dim`` is below 1.
@@ -57,10 +63,11 @@ def strongest_directions(
     if dim < 1:
         raise ConfigError(f"dim must be at least 1, not {dim}")
     found = min(dim, *words.shape)
-    directions = np.zeros((words.shape[1], dim))
-    if found and words.nnz:
+    directions = np.zeros((words.shape[1], dim), dtype=words.dtype)
+    is_zero = words.nnz == 0 if isinstance(words, sp.csr_array) else not words.any()
+    if found and not is_zero:
         # A seed of scikit-learn's own kind, which is any number below 2^32.
         state = generator_for(seed, "latent features").initial_seed()
-        *_, rows = randomized_svd(words, found, n_iter=NUM_POWER_ITERATIONS, random_state=state)
+        *_, rows = randomized_svd(words, found, n_iter=num_iterations, random_state=state)
         directions[:, :found] = rows.T
     return directions

@@ -16,7 +16,7 @@ from dmte.text.encoder import TextEncoder, WordParts
 from dmte.text.vocabulary import TokenizedTexts
 
 
-class WordAverage(TextEncoder[SparseMatrix]):
+class WordAverage(TextEncoder[TokenizedTexts, SparseMatrix]):
     """X = B E_w."""
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:

@@ -48,6 +48,7 @@ SPACE: Mapping[str, Choice | Between | Whole] = MappingProxyType(
         "dim": Choice((OPEN, 64, 128, 200, 256, 512)),
         "learning_rate": Between(0.0005, 0.1, log=True),
         "mixing_learning_rate": Between(0.0001, 0.01, log=True),
+        "transition": Choice(("symmetric", "walk")),
         "activation": Choice(("none", "tanh")),
         "mixing": Choice((False, True)),
         "unit_rows": Choice((False, True)),
@@ -68,6 +69,7 @@ NEARBY: Sequence[Mapping[str, Any]] = (
     {"mixing_learning_rate": 0.003},
     {"sharpness": 20.0},
     {"mixing": False},
+    {"transition": "walk"},
     {"structure": True, "dim": 512},
     {"learning_rate": 0.03, "noise_power": 0.75},
 )

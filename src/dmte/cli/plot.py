@@ -1,0 +1,130 @@
+"""``dmte plot``: a map of a model, how it was trained, or results over the share trained on."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+
+from dmte.cli.evaluate import names as names_in
+from dmte.cli.fits import QuietOption
+from dmte.cli.networks import JsonOption
+from dmte.cli.output import complete, print_json
+from dmte.curves import MEASURES, draw_results, draw_training, read_result_file
+from dmte.embedding import Half
+from dmte.errors import ConfigError
+from dmte.maps import LIMITS, NAMES, Map, Way
+from dmte.plots import METADATA, refuse_unknown_kind
+from dmte.trained import TrainedModel
+
+
+def plot(
+    source: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL|RESULTS",
+            help="A model folder, or a JSON file that 'dmte evaluate --json' or "
+            "'dmte reproduce' made.",
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help=f"The picture to write: {', '.join(METADATA)}.")
+    ] = None,
+    what: Annotated[
+        Literal["map", "training"], typer.Option(help="What of a model is drawn.")
+    ] = "map",
+    by: Annotated[Way, typer.Option(help="How the vectors of a map get their places.")] = "tsne",
+    half: Annotated[Half, typer.Option(help="What of the vectors a map shows.")] = "both",
+    names: Annotated[
+        int | None,
+        typer.Option(
+            help=f"Vertices to name on a map, best linked first; {NAMES} without labels, else 0."
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            help="Most vertices on a map; of more a sample is drawn. By default "
+            f"{LIMITS['tsne']:,} for tsne and {LIMITS['umap']:,} for umap."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed draws the same map.")] = 0,
+    methods: Annotated[
+        str | None, typer.Option(help="Draw the results of these only, commas between them.")
+    ] = None,
+    measure: Annotated[
+        str | None,
+        typer.Option(
+            help=f"What of results is drawn: {', '.join(MEASURES)}.",
+            autocompletion=complete(lambda: MEASURES),
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Draw a map of a model, how it was trained, or results over the share trained on."""
+    if out is None:
+        raise ConfigError("say where the picture goes with --out FILE, for example --out map.png")
+    _refuse_in_vain(out, force=force)
+    if source.is_file():
+        chosen = names_in(methods or "")
+        draw_results(read_result_file(source), out, measure=measure, methods=chosen, replace=force)
+        facts: dict[str, Any] = {"what": "results"}
+    elif not source.exists() and source.suffix == ".json":
+        raise ConfigError(f"{source} does not exist; give a model folder or a result file")
+    else:
+        facts = {"what": what} | _draw_model(
+            source,
+            out,
+            what,
+            Map(by=by, seed=seed, half=half, names=names, limit=limit),
+            force=force,
+            quiet=quiet,
+        )
+    if as_json:
+        print_json({"picture": str(out)} | facts)
+    else:
+        print(out)
+
+
+def _refuse_in_vain(out: Path, *, force: bool) -> None:
+    """Find out before a map is computed that it could not be written.
+
+    Raises:
+        ConfigError: There is a file already.
+        StorageError: It is no kind of picture.
+    """
+    refuse_unknown_kind(out)
+    if out.exists() and not force:
+        raise ConfigError(f"{out} exists already; give another place, or --force to replace it")
+
+
+def _draw_model(
+    folder: Path, out: Path, what: str, map_: Map, *, force: bool, quiet: bool
+) -> dict[str, Any]:
+    """Draw a model; return what the picture shows."""
+    trained = TrainedModel.load(folder)
+    if what == "training":
+        draw_training(trained.history, out, replace=force)
+        return {"epochs": trained.history[-1].epoch if trained.history else 0}
+    with _saying("finding places for the vertices", quiet=quiet):
+        drawn = map_.draw(trained.network, trained.embedding, out, replace=force)
+    return {"by": map_.by, "vertices": len(trained.embedding), "shown": drawn.num_vertices} | {
+        "labels": drawn.labels,
+        "other_labels": drawn.others,
+        "names": drawn.names,
+    }
+
+
+@contextmanager
+def _saying(words: str, *, quiet: bool) -> Iterator[None]:
+    """Show on a terminal that something takes a while."""
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield
+        return
+    with console.status(words):
+        yield

@@ -1,0 +1,213 @@
+"""What happened, as lines: the epochs of a training, and results over the share trained on.
+
+A result file is what ``dmte evaluate ... --json`` prints or ``dmte reproduce`` writes: rows, each a
+method at one share of the edges or labels, with the mean over seeds and its 95 % interval.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dmte.errors import ConfigError, StorageError
+from dmte.evaluation.report import CLASS_FIGURES, LINK_FIGURES
+from dmte.history import History
+from dmte.plots import COLORS, Line, Panel, draw_panels
+
+MEASURES: Mapping[str, str] = {
+    "auc": "AUC",
+    "average_precision": "average precision",
+    "mrr": "MRR",
+    "hits_at_10": "Hits@10",
+    "macro_f1": "Macro-F1",
+    "micro_f1": "Micro-F1",
+}
+"""What results hold, by its name in the file, as people call it."""
+SHARES: Mapping[str, str] = {
+    "train_fraction": "edges trained on, %",
+    "label_fraction": "labelled vertices trained on, %",
+}
+"""What results range over."""
+
+
+def draw_training(history: History | None, path: Path | str, *, replace: bool = False) -> None:
+    """Draw the loss, and the AUC on held-back edges where there are some, over the epochs.
+
+    Raises:
+        ConfigError: There is nothing to draw.
+        MissingExtraError: matplotlib is not installed.
+        StorageError: The picture cannot be written.
+    """
+    if history is None:
+        raise ConfigError(
+            "the model does not say how it was trained: dmte 0.1.0 did not keep that; train it anew"
+        )
+    if not history:
+        raise ConfigError("the model was not trained: there were too few links to learn from")
+    title = f"training, {history[-1].epoch:,} epochs"
+    draw_panels(training_panels(history), Path(path), title=title, below=True, replace=replace)
+
+
+def training_panels(history: History) -> list[Panel]:
+    """Return the loss with its parts, if it has several, and the AUC, if somebody looked."""
+    epochs = [record for record in history if record.loss is not None]
+    x = [float(record.epoch) for record in epochs]
+    lines = [Line("loss", x, [float(record.loss or 0) for record in epochs])]
+    parts = list(epochs[0].parts) if epochs else []
+    if len(parts) > 1:
+        lines += [Line(part, x, [record.parts[part] for record in epochs]) for part in parts]
+    panels = [Panel("", ("epoch", "loss"), lines)] if epochs else []
+    looks = [(r.epoch, r.validation_auc) for r in history if r.validation_auc is not None]
+    if looks:
+        at, best = max(looks, key=lambda look: look[1])  # The first of equals is the one kept.
+        found = Line(
+            "AUC, held-back edges", [float(x) for x, _ in looks], [100 * y for _, y in looks]
+        )
+        kept = Line(f"best: {100 * best:.1f}, epoch {at}", [float(at)], [100 * best], is_ring=True)
+        panels.append(Panel("", ("epoch", "AUC, %"), [found, kept]))
+    return panels
+
+
+def draw_results(
+    results: Mapping[str, Any],
+    path: Path | str,
+    *,
+    measure: str | None = None,
+    methods: Sequence[str] = (),
+    replace: bool = False,
+) -> None:
+    """Draw a measure over the share trained on, a panel per protocol, with 95 % bands.
+
+    Raises:
+        ConfigError: The results have no such measure or methods.
+        MissingExtraError: matplotlib is not installed.
+        StorageError: The picture cannot be written.
+    """
+    panels = result_panels(results, measure, methods)
+    draw_panels(panels, Path(path), title=_title(results), replace=replace)
+
+
+def read_result_file(path: Path) -> dict[str, Any]:
+    """Return the results in a file.
+
+    Raises:
+        StorageError: It cannot be read, or holds something else.
+    """
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except OSError as problem:
+        raise StorageError(f"cannot read {path}: {problem.strerror}") from problem
+    except ValueError as problem:  # Neither text nor JSON.
+        raise StorageError(f"{path} is no result file: it is not JSON ({problem})") from problem
+    if not isinstance(content, dict) or not _rows(content):
+        raise StorageError(
+            f"{path} holds no results; give what 'dmte evaluate links --json' printed or "
+            "'dmte reproduce' wrote"
+        )
+    return content
+
+
+def result_panels(
+    results: Mapping[str, Any], measure: str | None = None, methods: Sequence[str] = ()
+) -> list[Panel]:
+    """Return a panel per protocol with a line per method, the best in color.
+
+    Vectors are compared by dot product, as in the tables; those without have a score of their own.
+
+    Raises:
+        ConfigError: The results have no such measure or methods.
+    """
+    rows = [row for row in _rows(results) if row.get("score") != "cosine"]
+    share = next((name for name in SHARES if rows and name in rows[0]), None)
+    if share is None:
+        raise ConfigError("these results have no share trained on that they could be drawn over")
+    measure = _known_measure(rows, measure)
+    rows = _of_methods(rows, methods)
+    panels = []
+    for protocol in dict.fromkeys(row.get("protocol", "") for row in rows):
+        own = [row for row in rows if row.get("protocol", "") == protocol]
+        lines = _lines(own, share, measure)
+        lines.sort(key=lambda line: -line.y[-1])
+        panels.append((protocol and f"{protocol} protocol", lines))
+    chosen = {line.name for line in panels[0][1][: len(COLORS)]}
+    names = (SHARES[share], f"{MEASURES[measure]}, %")
+    return [
+        Panel(
+            title,
+            names,
+            [line for line in lines if line.name in chosen],
+            [line for line in lines if line.name not in chosen],
+        )
+        for title, lines in panels
+    ]
+
+
+def _rows(results: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    rows = results.get("results", results.get("rows"))
+    is_table = isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+    return list(rows) if is_table and rows else []
+
+
+def _known_measure(rows: Sequence[Mapping[str, Any]], measure: str | None) -> str:
+    there = [name for name in (*LINK_FIGURES, *CLASS_FIGURES) if name in rows[0]]
+    if not there:
+        raise ConfigError("these results hold nothing that can be drawn")
+    if measure is not None and measure not in there:
+        raise ConfigError(f"measure must be one of {', '.join(there)}, not {measure!r}")
+    return measure or there[0]
+
+
+def _of_methods(
+    rows: Sequence[Mapping[str, Any]], methods: Sequence[str]
+) -> list[Mapping[str, Any]]:
+    there = list(dict.fromkeys(row["method"] for row in rows))
+    for method in methods:
+        if method not in there:
+            raise ConfigError(f"there is no result of {method!r}; there are {', '.join(there)}")
+    return [row for row in rows if not methods or row["method"] in methods]
+
+
+def _lines(rows: Sequence[Mapping[str, Any]], share: str, measure: str) -> list[Line]:
+    """Return a line per method, or per method and settings where it was run with several."""
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["method"], _written(row["settings"])), []).append(row)
+    alone = [method for method, _ in groups]
+    lines = []
+    for (method, settings), own in groups.items():
+        own.sort(key=lambda row: float(row[share]))
+        figures = [row[measure] for row in own]
+        has_bands = any(figure["interval"] for figure in figures)
+        lines.append(
+            Line(
+                method if alone.count(method) == 1 else f"{method}, {settings}",
+                x=[100 * row[share] for row in own],
+                y=[100 * figure["mean"] for figure in figures],
+                band=[_band(figure) for figure in figures] if has_bands else (),
+            )
+        )
+    return lines
+
+
+def _band(figure: Mapping[str, Any]) -> tuple[float, float]:
+    """Return the 95 % interval, within what is possible; a single seed has none to show."""
+    low, high = figure["interval"] or (figure["mean"], figure["mean"])
+    return 100 * max(low, 0.0), 100 * min(high, 1.0)
+
+
+def _written(settings: Mapping[str, Any]) -> str:
+    def number(value: Any) -> str:
+        return f"{value:g}" if isinstance(value, float) else str(value)
+
+    return ", ".join(
+        f"{name} {' '.join(map(number, value)) if isinstance(value, list) else number(value)}"
+        for name, value in settings.items()
+    )
+
+
+def _title(results: Mapping[str, Any]) -> str:
+    network = results["network"]
+    sizes = f"{network['vertices']:,} vertices, {network['edges']:,} edges"
+    title = results.get("title", sizes)
+    seeds = len(results.get("seeds", ()))
+    return f"{title}; mean and 95 % interval over up to {seeds} seeds" if seeds > 1 else title

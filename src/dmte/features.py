@@ -1,0 +1,83 @@
+"""Features of vertices from a file or from a sentence encoder on disk.
+
+vectors.npy            a matrix, a row per vertex in the order of the network
+vectors.npz            ids and vectors, as ``dmte export`` writes them; vertices found by id
+a folder               a sentence-transformers or model2vec model, which reads every text
+"""
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from zipfile import BadZipFile
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from dmte.baselines.sentence import Sentence
+from dmte.errors import NetworkError
+from dmte.network import TextualNetwork
+
+
+def read_features(
+    path: Path | str, network: TextualNetwork, *, known: Collection[str] = ()
+) -> TextualNetwork:
+    """Return ``network`` with the features that ``path`` has for its vertices.
+
+    The vertices ``known``, of which a model has features already, may be missing.
+
+    Raises:
+        NetworkError: They cannot be read, or a vertex has none.
+        DmteError: The folder holds no model that can be read here.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return network.with_features(Sentence(folder=str(path)).features(network))
+    content = _load(path)
+    if isinstance(content, np.ndarray):
+        return network.with_features(_rows(path, content))
+    missing = {"ids", "vectors"} - set(content)
+    if missing:
+        raise NetworkError(f"{path} holds no {' and no '.join(sorted(missing))}")
+    vectors = _rows(path, content["vectors"])
+    if len(content["ids"]) != len(vectors):
+        raise NetworkError(f"{path} holds {len(content['ids'])} ids for {len(vectors)} vectors")
+    places = {str(name): place for place, name in enumerate(content["ids"].tolist())}
+    return network.with_features(_in_order(path, vectors, places, network.ids, known))
+
+
+def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
+    if path.suffix not in (".npy", ".npz"):
+        raise NetworkError(
+            f"{path} is neither .npy nor .npz nor the folder of a sentence encoder, of which "
+            "features are read"
+        )
+    try:
+        content = np.load(path, allow_pickle=False)
+        return content if isinstance(content, np.ndarray) else dict(content)
+    except (OSError, ValueError, EOFError, BadZipFile) as problem:
+        reason = getattr(problem, "strerror", None) or "it is damaged or no file of numbers"
+        raise NetworkError(f"features cannot be read from {path}: {reason}") from problem
+
+
+def _rows(path: Path, matrix: np.ndarray) -> Float[Tensor, "rows features"]:
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
+        raise NetworkError(f"{path} holds no matrix of numbers, with a row per vertex")
+    return torch.from_numpy(matrix.astype(np.float32))
+
+
+def _in_order(
+    path: Path,
+    vectors: Float[Tensor, "rows features"],
+    places: dict[str, int],
+    ids: Sequence[str],
+    known: Collection[str],
+) -> Float[Tensor, "vertices features"]:
+    missing = [name for name in ids if name not in places and name not in known]
+    if missing:
+        others = f" and {len(missing) - 1:,} others" if len(missing) > 1 else ""
+        raise NetworkError(f"{path} has no features of {missing[0]!r}{others}")
+    rows = vectors.new_zeros(len(ids), vectors.shape[1])
+    found = [position for position, name in enumerate(ids) if name in places]
+    rows[found] = vectors[[places[ids[position]] for position in found]]
+    return rows

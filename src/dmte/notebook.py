@@ -1,0 +1,45 @@
+"""What a notebook shows: a small table, everything in it escaped, without scripts."""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import islice
+
+MOST_ROWS = 5
+LONGEST = 80  # Letters of a cell.
+MOST_NUMBERS = 4
+
+
+def html_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    num_rows: int,
+    *,
+    most: int = MOST_ROWS,
+) -> str:
+    """Return a table of the first rows, and how many there are besides.
+
+    >>> html_table("Two", ["a"], [["<b>"], ["c"]], 2, most=1)
+    '<p>Two</p><table><tr><th>a</th></tr><tr><td>&lt;b&gt;</td></tr></table><p>and 1 more</p>'
+    """
+    lines = [_row("th", columns), *(_row("td", row) for row in islice(rows, most))]
+    more = f"<p>and {num_rows - most:,} more</p>" if num_rows > most else ""
+    return f"<p>{escape(title)}</p><table>{''.join(lines)}</table>{more}"
+
+
+def numbers(row: Sequence[float]) -> str:
+    """Return the first of some numbers.
+
+    >>> numbers([1.0, 0.25, 0.0, 0.0, 0.0])
+    '1.000, 0.250, 0.000, 0.000, …'
+    """
+    shown = ", ".join(f"{float(number):.3f}" for number in row[:MOST_NUMBERS])
+    return f"{shown}, …" if len(row) > MOST_NUMBERS else shown
+
+
+def _row(kind: str, cells: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<{kind}>{escape(_shortened(cell))}</{kind}>' for cell in cells)}</tr>"
+
+
+def _shortened(cell: str) -> str:
+    return cell if len(cell) <= LONGEST else cell[: LONGEST - 1] + "…"

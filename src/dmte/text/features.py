@@ -1,0 +1,97 @@
+"""Features that somebody else's model made, fixed, in their strongest directions.
+
+    X = F V, every row divided by its length
+
+with F a row of numbers per vertex, such as the vectors of a sentence encoder, its rows of length 1,
+and V the directions of the rows it was started from. As wide as F, V only turns F.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from dmte.errors import ConfigError
+from dmte.text.encoder import TextEncoder
+from dmte.text.tfidf import strongest_directions
+from dmte.text.vocabulary import TokenizedTexts, Vocabulary
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureRows:
+    """Rows of F, in place of texts."""
+
+    rows: Float[Tensor, "vertices features"]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many features there are; words to an encoder that reads words."""
+        return self.rows.shape[1]
+
+    def select(self, vertices: Int[Tensor, " some"]) -> "FeatureRows":
+        """Return the rows of ``vertices``."""
+        return FeatureRows(self.rows[vertices])
+
+
+EncoderInput = TokenizedTexts | FeatureRows
+"""What an encoder may read of vertices."""
+
+
+def encoder_input(
+    encoder: str,
+    vocabulary: Vocabulary,
+    texts: Sequence[str],
+    features: Float[Tensor, "vertices features"] | None,
+) -> EncoderInput:
+    """Return what the encoder of this name reads of vertices with these texts and features.
+
+    Raises:
+        ConfigError: It reads features, and there are none.
+    """
+    if encoder != "features":
+        return vocabulary.encode(texts)
+    if features is None:
+        raise ConfigError(
+            "the encoder 'features' reads a row of numbers per vertex, and the network has none; "
+            "give them with --features, or with TextualNetwork.with_features"
+        )
+    return FeatureRows(features)
+
+
+class FrozenFeatures(TextEncoder[FeatureRows, Tensor]):
+    """X = F V with rows of length 1; zero until it is started."""
+
+    directions: Float[Tensor, "features dim"]
+
+    def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
+        super().__init__(vocabulary_size, dim, generator)
+        self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
+
+    def start(self, features: FeatureRows, seed: int) -> None:
+        """Find the strongest directions of ``features``."""
+        rows = normalize(features.rows.double()).numpy()
+        self.directions.copy_(torch.from_numpy(strongest_directions(rows, self.dim, seed)))
+
+    def narrowed(self, dim: int) -> "FrozenFeatures":
+        """Return the same with the ``dim`` strongest of its directions."""
+        narrow = FrozenFeatures(len(self.directions), dim, torch.Generator())
+        narrow.directions.copy_(self.directions[:, :dim])
+        return narrow
+
+    def project(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
+        """Return F V; its first columns are those of a narrower encoder."""
+        return normalize(texts.rows.to(self.directions.dtype)) @ self.directions
+
+    def prepare(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
+        """Return X, which no step changes."""
+        return normalize(self.project(texts))
+
+    def forward(self, prepared: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
+        """Return X."""
+        return prepared

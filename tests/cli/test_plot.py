@@ -1,0 +1,124 @@
+"""Pictures, completion and tracebacks from the command line, run as processes."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dmte.cli import VERBS, main
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+RESULTS = Path(__file__).parents[2] / "experiments" / "results" / "hepth-links" / "results.json"
+
+
+def answer(dmte: Run, *arguments: str) -> str:
+    done = dmte(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+@pytest.mark.usefixtures("concepts_model")
+def test_a_map_shows_every_vertex_and_names_some(dmte: Run, cli_folder: Path) -> None:
+    words = ("plot", "model", "--by", "pca", "--names", "7", "--out", "map.svg", "--json")
+    found = json.loads(answer(dmte, *words))
+    assert (found["picture"], found["shown"], len(found["names"])) == ("map.svg", 432, 7)
+    assert len(found["labels"]) == 12
+    assert (cli_folder / "map.svg").read_text("utf-8").startswith("<?xml")
+    refused = dmte(*words)
+    assert refused.returncode == 2
+    assert "map.svg exists already" in refused.stderr
+
+
+@pytest.mark.usefixtures("concepts_model")
+def test_a_training_and_results_are_drawn(dmte: Run, cli_folder: Path) -> None:
+    assert answer(dmte, "plot", "model", "--what", "training", "--out", "t.pdf") == "t.pdf\n"
+    assert answer(dmte, "plot", str(RESULTS), "--measure", "mrr", "--out", "r.png") == "r.png\n"
+    assert (cli_folder / "t.pdf").read_bytes().startswith(b"%PDF")
+    assert (cli_folder / "r.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.usefixtures("concepts_model")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["plot", "model"], "--out FILE"),
+        (["plot", "model", "--out", "map.gif"], "map.gif must end in .png, .svg, .pdf"),
+        (["plot", "model", "--out", "map.png", "--by", "mds"], "'tsne', 'pca', 'umap'"),
+        (["plot", "model", "--out", "map.png", "--names", "-1"], "names must be at least 0"),
+        (["plot", "nowhere", "--out", "map.png"], "nowhere does not exist"),
+        (["plot", "nowhere.json", "--out", "map.png"], "nowhere.json does not exist"),
+        (["plot", "model/README.md", "--out", "map.png"], "is no result file"),
+        (["plot", "model", "--half", "structure", "--out", "map.png"], "no structure half"),
+    ],
+)
+def test_a_mistake_is_one_line(
+    arguments: list[str],
+    message: str,
+    cli_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(cli_folder)
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    printed = capsys.readouterr()
+    assert (stopped.value.code, printed.out) == (2, "")
+    assert printed.err.count("\n") == 1
+    assert message in printed.err
+    assert not (cli_folder / "map.png").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--debug", "info", "nowhere"], ["info", "nowhere", "--debug"], ["--debug", "x"]]
+)
+def test_debug_shows_the_traceback_of_a_mistake(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    printed = capsys.readouterr().err
+    assert stopped.value.code == 2
+    assert printed.startswith("Traceback")
+    assert "Error: " in printed.splitlines()[-1]
+
+
+def test_a_shell_completes_verbs(dmte: Run) -> None:
+    done = dmte(_DMTE_COMPLETE="complete_bash", COMP_WORDS="dmte ", COMP_CWORD="1")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.split() == list(VERBS)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("dmte su", ["suggest"]),
+        ("dmte nosuchverb x", []),
+        ("dmte train co", ["concepts", "cora"]),
+        ("dmte evaluate links cora --methods tfidf,fast", ["tfidf,fastrp"]),
+        ("dmte export model --format w", ["word2vec"]),
+    ],
+)
+def test_a_shell_completes_values(
+    line: str,
+    expected: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("_DMTE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+    with pytest.raises(SystemExit) as stopped:
+        main([])
+    printed = capsys.readouterr()
+    assert (stopped.value.code, printed.err) == (0, "")
+    assert printed.out.split() == expected
+
+
+def test_the_completion_of_bash_is_shown(dmte: Run) -> None:
+    done = dmte(_DMTE_COMPLETE="source_bash")  # --show-completion asks which shell started it.
+    assert done.returncode == 0, done.stderr
+    script = done.stdout
+    assert "complete -o default -F _dmte_completion dmte" in script
+    subprocess.run(["bash", "-n"], input=script, text=True, check=True)

@@ -1,0 +1,141 @@
+"""Features that somebody else's model made, in place of words: read, learned from, kept."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from dmte.config import PAPER, Settings
+from dmte.embedding import Embedding
+from dmte.errors import ConfigError, NetworkError
+from dmte.evaluation import strict_task
+from dmte.explanation import explain
+from dmte.export import export_vectors
+from dmte.features import read_features
+from dmte.method import DmteMethod
+from dmte.network import TextualNetwork
+from dmte.network.synthetic import PlantedTopics
+from dmte.text import FeatureRows, FrozenFeatures
+from dmte.trained import TrainedModel
+
+
+@pytest.fixture(scope="module")
+def topics() -> TextualNetwork:
+    """A network without a word, whose features are those of its communities, and noise."""
+    network = PlantedTopics(num_vertices=160).draw(torch.Generator().manual_seed(4))
+    generator = torch.Generator().manual_seed(0)
+    classes = network.classes
+    centers = torch.randn(len(classes), 20, generator=generator)
+    which = [classes.index(min(own)) for own in network.labels or ()]
+    features = centers[which] + torch.randn(160, 20, generator=generator)
+    return TextualNetwork(
+        ids=network.ids, texts=("",) * 160, edges=network.edges, features=features
+    )
+
+
+def test_all_directions_only_turn_the_features() -> None:
+    rows = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
+    encoder = FrozenFeatures(8, 8, torch.Generator())
+    encoder.start(FeatureRows(rows), seed=0)
+    found = encoder(encoder.prepare(FeatureRows(rows)))
+    torch.testing.assert_close(found @ found.T, normalize(rows) @ normalize(rows).T)
+
+
+def test_features_are_diffused_and_learned_from(topics: TextualNetwork) -> None:
+    task = strict_task(topics, 0.6, seed=0)
+    trained = DmteMethod(encoder="features", epochs=5).train(task.train, seed=0)
+    plain = Embedding(topics.ids, normalize(topics.features), text_dim=20)  # type: ignore[arg-type]
+    assert task.auc(trained.embedding) > task.auc(plain) + 0.02
+    assert trained.settings.dim == 64
+
+
+def test_the_paper_s_objective_takes_them_too(topics: TextualNetwork) -> None:
+    settings = Settings.from_dict(PAPER.to_dict() | {"encoder": "features", "epochs": 2})
+    assert DmteMethod.of(settings).fit(topics, seed=0).vectors.shape == (160, 200)
+
+
+def test_a_model_keeps_the_features(topics: TextualNetwork, tmp_path: Path) -> None:
+    trained = DmteMethod(encoder="features", epochs=1).train(topics, seed=0)
+    trained.save(tmp_path / "model")
+    loaded = TrainedModel.load(tmp_path / "model")
+    assert loaded.network.fingerprint() == topics.fingerprint()
+    new = TextualNetwork(
+        ids=("n", topics.ids[0]),
+        texts=("", ""),
+        edges=torch.tensor([[0, 1]]),
+        features=torch.ones(2, 20),
+    )
+    assert torch.equal(loaded.embed(new).vectors, trained.embed(new).vectors)
+    assert explain(loaded, *topics.ids[:2]).words is None
+    with pytest.raises(ConfigError, match="reads features and no words"):
+        loaded.embed_text("any")
+    bare = TextualNetwork(ids=("n",), texts=("x",), edges=torch.zeros((0, 2), dtype=torch.int64))
+    with pytest.raises(NetworkError, match=r"reads 20 features of every vertex.* come with 0"):
+        loaded.embed(bare)
+
+
+def test_a_network_without_features_is_refused() -> None:
+    network = PlantedTopics(num_vertices=40).draw(torch.Generator().manual_seed(0))
+    with pytest.raises(ConfigError, match="the network has none; give them with --features"):
+        DmteMethod(encoder="features").fit(network, seed=0)
+
+
+def test_files_are_read_by_order_or_by_id(topics: TextualNetwork, tmp_path: Path) -> None:
+    assert topics.features is not None
+    np.save(tmp_path / "rows.npy", topics.features.numpy())
+    order = torch.randperm(160, generator=torch.Generator().manual_seed(0))
+    shuffled = Embedding([topics.ids[at] for at in order], topics.features[order], text_dim=20)
+    export_vectors(shuffled, tmp_path / "rows.npz", "npz")
+    for name in ("rows.npy", "rows.npz"):
+        found = read_features(tmp_path / name, topics).features
+        assert found is not None
+        assert torch.equal(found, topics.features)
+
+
+def _damaged(path: Path) -> None:
+    path.write_bytes(b"\x93NUMPY nothing")
+
+
+def _few(path: Path) -> None:
+    np.savez(path, ids=np.array(["a"]), vectors=np.ones((1, 3)))
+
+
+def _uneven(path: Path) -> None:
+    np.savez(path, ids=np.array(["a", "b"]), vectors=np.ones((1, 3)))
+
+
+def _words(path: Path) -> None:
+    np.save(path, np.array([["a", "b"]]))
+
+
+def _not_finite(path: Path) -> None:
+    np.save(path, np.full((160, 3), np.nan))
+
+
+def _short(path: Path) -> None:
+    np.save(path, np.ones((3, 3)))
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "message"),
+    [
+        ("f.npy", _damaged, "it is damaged or no file of numbers"),
+        ("f.npz", _damaged, "it is damaged or no file of numbers"),
+        ("f.npz", _few, "has no features of .* and 159 others"),
+        ("f.npz", _uneven, "holds 2 ids for 1 vectors"),
+        ("f.npy", _words, "holds no matrix of numbers"),
+        ("f.npy", _not_finite, "features must be finite numbers"),
+        ("f.npy", _short, "there are 3 rows of features for 160 vertices"),
+        ("f.csv", _damaged, "neither .npy nor .npz nor the folder"),
+        ("f.npy", None, "No such file"),
+    ],
+)
+def test_what_is_no_matrix_of_features_is_refused_in_a_line(
+    topics: TextualNetwork, tmp_path: Path, name: str, write: object, message: str
+) -> None:
+    if callable(write):
+        write(tmp_path / name)
+    with pytest.raises(NetworkError, match=message):
+        read_features(tmp_path / name, topics)

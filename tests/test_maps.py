@@ -1,0 +1,172 @@
+"""The map: near vectors near, names apart, and nothing left out in silence."""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from matplotlib.image import imread
+
+from dmte.embedding import Embedding
+from dmte.errors import ConfigError, DmteWarning, MissingExtraError, StorageError
+from dmte.maps import Map, Way, principal_plane, thickest
+from dmte.network import TextualNetwork
+from dmte.network.synthetic import PlantedTopics
+
+
+def embedding_of(vectors: torch.Tensor) -> Embedding:
+    return Embedding(tuple(map(str, range(len(vectors)))), vectors, vectors.shape[1])
+
+
+def noise(*shape: int) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
+def labelled(labels: list[set[str]]) -> TextualNetwork:
+    names = tuple(f"v{number}" for number in range(len(labels)))
+    edges = torch.tensor([[0, 1], [0, 2]])
+    return TextualNetwork(ids=names, texts=names, edges=edges, labels=tuple(map(frozenset, labels)))
+
+
+@pytest.mark.parametrize("num_vertices", [1, 2, 3, 4, 40])
+@pytest.mark.parametrize("by", ["tsne", "pca"])
+def test_a_map_is_drawn_for_small_and_larger_networks(
+    num_vertices: int, by: Way, tmp_path: Path
+) -> None:
+    edges = torch.zeros(0, 2, dtype=torch.int64)
+    ids = tuple(f"name {number}" for number in range(num_vertices))
+    network = TextualNetwork(ids=ids, texts=ids, edges=edges)
+    drawn = Map(by=by).draw(network, Embedding(ids, noise(num_vertices, 6), 6), tmp_path / "m.png")
+    assert drawn.num_vertices == num_vertices
+    assert drawn.names
+    assert imread(tmp_path / "m.png")[..., :3].std() > 0.01
+
+
+def test_vectors_that_do_not_differ_lie_at_one_point(tmp_path: Path) -> None:
+    network = labelled([{"a"}] * 9)
+    Map().draw(network, Embedding(network.ids, torch.ones(9, 3), 3), tmp_path / "m.png")
+    assert (tmp_path / "m.png").is_file()
+
+
+def test_near_vectors_stay_near() -> None:
+    centers = torch.eye(3).repeat_interleave(20, dim=0)
+    embedding = embedding_of(centers + 0.05 * noise(60, 3))
+    places = torch.from_numpy(Map().flatten(embedding, np.arange(60)))
+    distances = torch.cdist(places, places)
+    same = torch.arange(60).unsqueeze(0) // 20 == torch.arange(60).unsqueeze(1) // 20
+    nearest = distances.fill_diagonal_(torch.inf).argmin(dim=1)
+    assert same[torch.arange(60), nearest].all()
+
+
+def test_the_plane_keeps_the_distances_of_what_lies_in_a_plane() -> None:
+    flat = noise(10, 2) @ noise(2, 7)
+    places = torch.from_numpy(principal_plane(flat.double().numpy()))
+    expected = torch.cdist(flat.double(), flat.double())
+    torch.testing.assert_close(torch.cdist(places, places), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_the_same_seed_draws_the_same_file(ending: str, tmp_path: Path) -> None:
+    network = PlantedTopics(num_vertices=40).draw(torch.Generator().manual_seed(0))
+    embedding = Embedding(network.ids, noise(40, 5), 5)
+    paths = [tmp_path / f"{name}.{ending}" for name in ("one", "two")]
+    for path in paths:
+        Map(by="tsne", names=5, seed=1).draw(network, embedding, path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
+def test_a_sample_is_said_aloud(tmp_path: Path) -> None:
+    network = labelled([{"a"}, set(), {"b"}, {"a", "b"}, {"a"}])
+    embedding = Embedding(network.ids, noise(5, 3), 3)
+    with pytest.warns(DmteWarning, match="shows 3 of 5 vertices, drawn at random"):
+        drawn = Map(limit=3).draw(network, embedding, tmp_path / "m.png")
+    assert drawn.num_vertices == 3
+
+
+def test_the_commonest_labels_are_in_color_and_the_others_counted(tmp_path: Path) -> None:
+    labels = [{f"class {number}"} for number in range(15)] + [{"class 14"}, {"class 13"}, set()]
+    network = labelled(labels)
+    drawn = Map(by="pca").draw(network, Embedding(network.ids, noise(18, 4), 4), tmp_path / "m.svg")
+    assert len(drawn.labels) == 12
+    assert list(drawn.labels)[:2] == ["class 13", "class 14"]
+    assert drawn.others == 3
+
+
+def test_many_points_are_pixels_in_a_vector_format(tmp_path: Path) -> None:
+    network = labelled([{"a"}] * 2001)
+    embedding = Embedding(network.ids, noise(2001, 2), 2)
+    Map(by="pca").draw(network, embedding, tmp_path / "m.svg")
+    assert "<image" in (tmp_path / "m.svg").read_text()
+    assert (tmp_path / "m.svg").stat().st_size < 300_000
+
+
+def test_the_thickest_point_lies_in_the_larger_heap() -> None:
+    points = np.concatenate([np.zeros((10, 2)), 9 + np.arange(12).reshape(6, 2)])
+    assert thickest(points).tolist() == [0, 0]
+
+
+def test_names_neither_overlap_nor_leave_the_picture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[int] = []
+    from matplotlib.figure import Figure
+
+    def look(figure: Figure, *_: object, **__: object) -> None:
+        boxes = [text.get_window_extent() for text in figure.texts]
+        kept.append(len(boxes))
+        inside = figure.bbox
+        for at, box in enumerate(boxes):
+            assert inside.x0 <= box.x0
+            assert box.x1 <= inside.x1
+            assert not any(box.overlaps(other) for other in boxes[:at])
+        # A name stands beside the ring around its vertex, also once all is drawn.
+        figure.draw_without_rendering()
+        (axes,) = figure.axes
+        for text, ring in zip(figure.texts[-40:], axes.collections[-40:], strict=True):
+            (place,) = axes.transData.transform(np.asarray(ring.get_offsets()))
+            near = text.get_window_extent().padded(20)
+            assert near.contains(*place)
+
+    monkeypatch.setattr("dmte.maps.save_figure", look)
+    names = [f"a rather long name {number % 12}" for number in range(300)]
+    network = labelled([{name} for name in names])
+    embedding = Embedding(network.ids, noise(300, 3), 3)
+    drawn = Map(by="pca", names=40).draw(network, embedding, tmp_path / "m.png")
+    assert len(drawn.names) == 40
+    assert kept[0] >= 45
+
+
+def test_umap_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "umap", None)
+    network = labelled([{"a"}] * 5)
+    embedding = Embedding(network.ids, noise(5, 2), 2)
+    with pytest.raises(MissingExtraError, match=r"needs umap-learn.*dmte\[umap\]"):
+        Map(by="umap").draw(network, embedding, tmp_path / "m.png")
+
+
+@pytest.mark.slow  # numba compiles.
+def test_umap_keeps_near_vectors_near() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # Those of its own dependencies.
+        pytest.importorskip("umap", reason="needs the extra umap")
+        centers = torch.eye(3).repeat_interleave(20, dim=0)
+        places = Map(by="umap").flatten(embedding_of(centers + 0.05 * noise(60, 3)), np.arange(60))
+    assert np.isfinite(places).all()
+    hearts = places.reshape(3, 20, 2).mean(axis=1)
+    nearest = ((places[:, None] - hearts) ** 2).sum(axis=2).argmin(axis=1)
+    assert (nearest == np.arange(60) // 20).all()
+
+
+def test_a_wrong_setting_or_ending_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="names must be at least 0"):
+        Map(names=-1)
+    network = labelled([{"a"}] * 3)
+    embedding = Embedding(network.ids, noise(3, 2), 2)
+    with pytest.raises(StorageError, match=r"must end in \.png, \.svg, \.pdf"):
+        Map().draw(network, embedding, tmp_path / "m.gif")
+    (tmp_path / "m.png").write_text("mine")
+    with pytest.raises(StorageError, match="exists already"):
+        Map().draw(network, embedding, tmp_path / "m.png")
+    assert (tmp_path / "m.png").read_text() == "mine"
