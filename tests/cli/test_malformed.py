@@ -19,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
@@ -428,7 +429,57 @@ SETTINGS = {
     "a data set that is none to fetch": Case("datasets download corra", {}, "cora"),
 }
 
-CASES = FILES | TEXTS | FOLDERS | MODELS | QUESTIONS | OUTPUTS | SETTINGS
+
+def array(rows: int, columns: int = 2, **options: bool) -> bytes:
+    file = io.BytesIO()
+    value = [[None] * columns] * rows if options else [[1.0] * columns] * rows
+    np.save(file, np.array(value, dtype=object if options else np.float32), **options)
+    return file.getvalue()
+
+
+PICTURES = {
+    "a picture over a file that exists": Case(
+        "plot model --out old.png", {"old.png": "precious"}, "old.png exists already"
+    ),
+    "a picture of no known kind": Case("plot model --out map.bmp", {}, "map.bmp"),
+    "a picture nowhere": Case("plot model", {}, "--out FILE"),
+    "a picture below a file": Case("plot model --out old.csv/map.png", {}, "old.csv"),
+    "a picture of nothing": Case("plot nowhere --out map.png", {}, "nowhere"),
+    "a map made in no known way": Case("plot model --out map.png --by magic", {}, "magic"),
+    "results that are no JSON": Case("plot r.json --out r.png", {"r.json": "{"}, "r.json"),
+    "results that are junk": Case("plot r.json --out r.png", {"r.json": JUNK}, "r.json"),
+    "results of somebody else's": Case("plot r.json --out r.png", {"r.json": "[1]"}, "r.json"),
+    "results without a row": Case(
+        "plot r.json --out r.png", {"r.json": '{"results": []}'}, "r.json"
+    ),
+}
+
+
+def archive() -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, ids=np.array(list("abcde")), vectors=np.arange(200.0).reshape(5, 40))
+    return file.getvalue()
+
+
+ARCHIVE = archive()
+TRAIN_WITH = "train net.jsonl --out m --features"
+FEATURES = {
+    "features that are not there": Case(f"{TRAIN_WITH} f.npy", {}, "f.npy"),
+    "features for too few vertices": Case(f"{TRAIN_WITH} f.npy", {"f.npy": array(3)}, "3 rows"),
+    "features that are cut": Case(f"{TRAIN_WITH} f.npy", {"f.npy": array(5)[:-7]}, "f.npy"),
+    "features that are junk": Case(f"{TRAIN_WITH} f.npy", {"f.npy": JUNK}, "f.npy"),
+    "features that are pickled": Case(
+        f"{TRAIN_WITH} f.npy", {"f.npy": array(5, allow_pickle=True)}, "f.npy"
+    ),
+    "features in a damaged archive": Case(f"{TRAIN_WITH} f.npz", {"f.npz": b"PK\x03\x04"}, "f.npz"),
+    "features with a damaged middle": Case(
+        f"{TRAIN_WITH} f.npz", {"f.npz": ARCHIVE[:60] + b"\xff" * 40 + ARCHIVE[100:]}, "f.npz"
+    ),
+    "features of no known kind": Case(f"{TRAIN_WITH} f.txt", {"f.txt": "1 2"}, "f.txt"),
+    "features from a folder without an encoder": Case(f"{TRAIN_WITH} f", {"f/readme.txt": ""}, "f"),
+}
+
+CASES = FILES | TEXTS | FOLDERS | MODELS | QUESTIONS | OUTPUTS | SETTINGS | PICTURES | FEATURES
 
 
 @pytest.fixture(scope="module")
