@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,7 +12,9 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from dmte.network import TextualNetwork
+from dmte.cli import main
+from dmte.method import DmteMethod
+from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
 
 # The networks of the tests are so small that threads gain nothing, and two threads that wait for
@@ -66,12 +69,38 @@ def dmte(cli_folder: Path) -> Run:
     return run
 
 
+@pytest.fixture
+def inside(
+    cli_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Run:
+    """The command line in this process: another one takes seconds to load torch."""
+    monkeypatch.chdir(cli_folder)
+    monkeypatch.setenv("COLUMNS", "90")
+
+    def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit) as stopped:
+            main(list(arguments))
+        return subprocess.CompletedProcess(
+            arguments, int(stopped.value.code or 0), *capsys.readouterr()
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def trained_on_concepts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of the bundled network, to be read only."""
+    folder = tmp_path_factory.mktemp("trained") / "model"
+    DmteMethod(dim=64, epochs=5).train(read_network("concepts"), seed=0).save(folder)
+    return folder
+
+
 @pytest.fixture(scope="module")
-def concepts_model(dmte: Run, cli_folder: Path) -> Path:
+def concepts_model(trained_on_concepts: Path, cli_folder: Path) -> Path:
     """A model of the bundled network to ask, in the folder ``model``."""
-    done = dmte("train", "concepts", "--out", "model", "--epochs", "60", "--dim", "64")
-    assert done.returncode == 0, done.stderr
-    return cli_folder / "model"
+    return Path(shutil.copytree(trained_on_concepts, cli_folder / "model"))
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +11,13 @@ import pytest
 import torch
 
 from dmte.checkpoint import load_checkpoint, save_checkpoint
+from dmte.cli import main
 from dmte.config import PAPER
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_network
+from dmte.storage import read_parts, unpack_json
 from dmte.training import TrainingRun
 
 SMALL = replace(PAPER, dim=16, epochs=9, batch_size=50)
@@ -97,33 +100,25 @@ def test_a_diverging_run_leaves_the_last_good_checkpoint(
     assert all(torch.isfinite(parameter).all() for parameter in kept.folds[0].model.parameters())
 
 
-def test_a_killed_training_resumes_to_the_same_model(tmp_path: Path) -> None:
+def test_a_killed_training_resumes_to_the_same_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Through the command line: killed in mid-epoch, continued with --resume."""
-    options = [
-        "--seed",
-        "2",
-        "--epochs",
-        "300",
-        "--dim",
-        "16",
-        "--checkpoint-every",
-        "5",
-        "--quiet",
-    ]
-
-    def start(out: str, *more: str) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "dmte", "train", "concepts", "--out", out, *options, *more]
-        return subprocess.Popen(command, cwd=tmp_path)
-
-    assert start("whole").wait(timeout=120) == 0
-    killed = start("cut", "--epochs", "100000")
-    manifest = tmp_path / "cut.checkpoint" / "manifest.json"
-    while not manifest.exists():
+    monkeypatch.chdir(tmp_path)
+    options = ["--seed", "2", "--dim", "16", "--checkpoint-every", "5", "--quiet"]
+    command = ["train", "concepts", *options]
+    killed = subprocess.Popen(
+        [sys.executable, "-m", "dmte", *command, "--out", "cut", "--epochs", "100000"]
+    )
+    while not Path("cut.checkpoint", "manifest.json").exists():
         assert killed.poll() is None
+        time.sleep(0.05)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    assert not (tmp_path / "cut").exists()
-    assert start("cut", "--resume").wait(timeout=120) == 0
-    vectors = [Embedding.load(tmp_path / name).vectors for name in ("whole", "cut")]
-    assert torch.equal(*vectors)
-    assert not (tmp_path / "cut.checkpoint").exists()
+    assert not Path("cut").exists()
+    epochs = unpack_json(read_parts(Path("cut.checkpoint"))["position.json"])["epoch"] + 3
+    for more in (["--out", "whole"], ["--out", "cut", "--resume"]):
+        with pytest.raises(SystemExit, match="0"):
+            main([*command, "--epochs", str(epochs), *more])
+    assert torch.equal(*(Embedding.load(name).vectors for name in ("whole", "cut")))
+    assert not Path("cut.checkpoint").exists()

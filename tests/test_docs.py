@@ -3,8 +3,8 @@
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
+from runpy import run_path
 
 import pytest
 
@@ -32,7 +32,9 @@ def blocks_of(page: Path, kind: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_the_python_on_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+def test_the_python_on_a_page_runs_from_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     blocks = blocks_of(page, "python")
     if not blocks:
         pytest.skip("no Python on this page")
@@ -40,14 +42,8 @@ def test_the_python_on_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path
         subprocess.run(["sh", "-ec", files], cwd=tmp_path, check=True)
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks))
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    monkeypatch.chdir(tmp_path)
+    run_path(str(script), run_name="__main__")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

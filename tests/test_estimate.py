@@ -40,7 +40,7 @@ from dmte.method import DmteMethod
 def peak():
     status = Path("/proc/self/status").read_text()
     return 1024 * int(status.split("VmHWM:")[1].split()[0])
-network = PlantedTopics(num_vertices=20_000).draw(torch.Generator().manual_seed(0))
+network = PlantedTopics(num_vertices=8_000).draw(torch.Generator().manual_seed(0))
 torch.set_num_threads(1)
 DmteMethod.of(replace(PAPER, dim=8, epochs=1)).fit(network, seed=0)
 before = peak()

@@ -59,6 +59,7 @@ LAYERS = [
     "embedding",
     "model",
     # the objective and its training
+    "adam",
     "sampling",
     "scores",
     "objective",

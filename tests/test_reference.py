@@ -18,14 +18,19 @@ from dmte.reference import (
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_committed_page_is_made_from_the_docstrings() -> None:
-    page = (ROOT / "docs" / "api.md").read_text("utf-8")
-    assert page == api_page(), "make document writes docs/api.md anew"
+@pytest.fixture(scope="module")
+def page() -> str:
+    return api_page()
 
 
-def test_every_public_name_is_on_the_page() -> None:
+def test_the_committed_page_is_made_from_the_docstrings(page: str) -> None:
+    committed = (ROOT / "docs" / "api.md").read_text("utf-8")
+    assert committed == page, "make document writes docs/api.md anew"
+
+
+def test_every_public_name_is_on_the_page(page: str) -> None:
     assert sorted(public_names()) == sorted(dmte.__all__)
-    assert all(f"### {name}\n" in api_page() for name in public_names())
+    assert all(f"### {name}\n" in page for name in public_names())
 
 
 @pytest.mark.parametrize("name", public_names())
@@ -49,5 +54,5 @@ def test_everything_public_says_what_it_is(name: str) -> None:
         "Source: [network/frames.py](../src/dmte/network/frames.py)",
     ],
 )
-def test_the_page_shows_how_a_name_is_used(shown: str) -> None:
-    assert shown in api_page()
+def test_the_page_shows_how_a_name_is_used(shown: str, page: str) -> None:
+    assert shown in page

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from dmte.adam import Adam
 from dmte.config import Settings
 from dmte.entries import EdgeEntries
 from dmte.errors import TrainingError
@@ -58,9 +59,7 @@ class Fold:
             self.train, sample_unlinked(self.train, seed) if draws_all else None
         )
         self.model = build_model(settings, vocabulary_size, len(self.edges.members), seed)
-        self.optimizer = torch.optim.Adam(
-            _with_step_sizes(self.model, settings), lr=settings.learning_rate, fused=True
-        )
+        self.optimizer = _optimizer_of(self.model, settings)
 
     def prepare_steps(self, texts: EncoderInput, prepared: Any) -> None:
         """Make what every step needs, once the encoder of the model is in place.
@@ -171,13 +170,11 @@ class Fold:
             )
 
 
-def _with_step_sizes(model: DiffusionMaps, settings: Settings) -> list[dict[str, object]]:
-    """Return the parameters with their step sizes: the square map's is its own."""
+def _optimizer_of(model: DiffusionMaps, settings: Settings) -> Adam:
+    """Return what makes the steps: the square map's are of a size of their own."""
     mixing = list(model.mixing.parameters()) if model.mixing is not None else []
     known = {id(parameter) for parameter in mixing}
     others = [parameter for parameter in model.parameters() if id(parameter) not in known]
-    groups: list[dict[str, object]] = [
-        {"params": others},
-        {"params": mixing, "lr": settings.mixing_learning_rate},
-    ]
-    return [group for group in groups if group["params"]]
+    optimizer = Adam(others, settings.learning_rate)
+    optimizer.add(mixing, settings.mixing_learning_rate)
+    return optimizer

@@ -1,4 +1,4 @@
-"""Asking a model: similar, suggest and export, run as processes."""
+"""Asking a model: similar, suggest and export."""
 
 import csv
 import io
@@ -11,7 +11,6 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 import torch
 
-from dmte.cli import main
 from dmte.embedding import Embedding
 from dmte.network import read_network
 
@@ -19,42 +18,42 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.usefixtures("concepts_model")
 
 
-def answer(dmte: Run, *arguments: str) -> str:
-    done = dmte(*arguments)
+def answer(run: Run, *arguments: str) -> str:
+    done = run(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
-def test_similar_vertices_of_one_label(dmte: Run) -> None:
+def test_similar_vertices_of_one_label(inside: Run) -> None:
     found = json.loads(
-        answer(dmte, "similar", "model", "--vertex", "b-tree", "--label", "databases", "--json")
+        answer(inside, "similar", "model", "--vertex", "b-tree", "--label", "databases", "--json")
     )
     assert len(found["neighbors"]) == 10
     assert all(row["labels"] == ["databases"] for row in found["neighbors"])
     assert "b-tree" not in [row["id"] for row in found["neighbors"]]
 
 
-def test_similar_by_one_half_differs_from_the_other(dmte: Run) -> None:
+def test_similar_by_one_half_differs_from_the_other(inside: Run) -> None:
     few = ("--epochs", "20", "--dim", "32", "--quiet")
-    answer(dmte, "train", "concepts", "--recipe", "paper", "--out", "paper", *few)
+    answer(inside, "train", "concepts", "--recipe", "paper", "--out", "paper", *few)
     by_half = {
-        half: answer(dmte, "similar", "paper", "--vertex", "b-tree", "--half", half)
+        half: answer(inside, "similar", "paper", "--vertex", "b-tree", "--half", half)
         for half in ("text", "structure", "both")
     }
     assert len(set(by_half.values())) == 3
 
 
-def test_similar_as_csv(dmte: Run) -> None:
-    text = answer(dmte, "similar", "model", "--text", "sorted keys on disk", "-k", "3", "--csv")
+def test_similar_as_csv(inside: Run) -> None:
+    text = answer(inside, "similar", "model", "--text", "sorted keys on disk", "-k", "3", "--csv")
     rows = list(csv.DictReader(io.StringIO(text)))
     assert list(rows[0]) == ["id", "score", "linked", "labels", "text"]
     assert len(rows) == 3
 
 
-def test_suggestions_are_not_linked_yet(dmte: Run) -> None:
+def test_suggestions_are_not_linked_yet(inside: Run) -> None:
     network = read_network("concepts")
     linked = {frozenset(pair) for pair in network.edges.tolist()}
-    found = json.loads(answer(dmte, "suggest", "model", "-k", "50", "--json"))["suggestions"]
+    found = json.loads(answer(inside, "suggest", "model", "-k", "50", "--json"))["suggestions"]
     scores = [row["score"] for row in found]
     assert scores == sorted(scores, reverse=True)
     assert len(found) == 50
@@ -68,8 +67,8 @@ def test_suggestions_for_one_vertex_in_a_table(dmte: Run) -> None:
     assert all("b-tree — " in line and len(line) <= 90 for line in lines)
 
 
-def test_a_suggestion_as_csv_has_two_ends_and_a_score(dmte: Run) -> None:
-    rows = list(csv.reader(io.StringIO(answer(dmte, "suggest", "model", "-k", "1", "--csv"))))
+def test_a_suggestion_as_csv_has_two_ends_and_a_score(inside: Run) -> None:
+    rows = list(csv.reader(io.StringIO(answer(inside, "suggest", "model", "-k", "1", "--csv"))))
     assert rows[0] == ["source", "target", "score"]
     assert len(rows) == 2
 
@@ -82,18 +81,20 @@ def test_exported_vectors_are_the_models(dmte: Run, cli_folder: Path) -> None:
     assert torch.equal(torch.tensor(table["vector"].to_pylist()), embedding.vectors)
 
 
-def test_export_keeps_what_is_there_unless_told_to_replace_it(dmte: Run, cli_folder: Path) -> None:
+def test_export_keeps_what_is_there_unless_told_to_replace_it(
+    inside: Run, cli_folder: Path
+) -> None:
     (cli_folder / "mine.csv").write_text("mine")
-    refused = dmte("export", "model", "--out", "mine.csv")
+    refused = inside("export", "model", "--out", "mine.csv")
     assert refused.returncode == 2
     assert "exists already" in refused.stderr
     assert (cli_folder / "mine.csv").read_text() == "mine"
-    answer(dmte, "export", "model", "--out", "mine.csv", "--force")
+    answer(inside, "export", "model", "--out", "mine.csv", "--force")
     assert (cli_folder / "mine.csv").read_text().startswith("id,v0,v1,")
 
 
-def test_the_projector_gets_texts_and_labels(dmte: Run, cli_folder: Path) -> None:
-    answer(dmte, "export", "model", "--format", "projector", "--out", "projector")
+def test_the_projector_gets_texts_and_labels(inside: Run, cli_folder: Path) -> None:
+    answer(inside, "export", "model", "--format", "projector", "--out", "projector")
     lines = (cli_folder / "projector" / "metadata.tsv").read_text("utf-8").splitlines()
     assert lines[0] == "id\ttext\tlabel"
     assert len(lines) == 433
@@ -125,17 +126,8 @@ def test_the_projector_gets_texts_and_labels(dmte: Run, cli_folder: Path) -> Non
         (["export", "model", "--out", ".", "--format", "npz"], "is a folder"),
     ],
 )
-def test_a_mistake_is_one_line(
-    arguments: list[str],
-    message: str,
-    cli_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(cli_folder)
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    printed = capsys.readouterr()
-    assert (stopped.value.code, printed.out) == (2, "")
-    assert printed.err.count("\n") == 1
-    assert message in printed.err
+def test_a_mistake_is_one_line(inside: Run, arguments: list[str], message: str) -> None:
+    done = inside(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr

@@ -13,17 +13,17 @@ import pytest
 from dmte.cli import VERBS, main
 from dmte.embedding import Embedding
 from dmte.network import read_network
+from dmte.storage import read_parts, unpack_json
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def refused(code: int | str | None, out: str, error: str) -> str:
+def refused(done: subprocess.CompletedProcess[str]) -> str:
     """Return the one line with which a mistake is refused."""
-    assert code == 2, error
-    assert out == ""
-    assert error.startswith("dmte: ")
-    assert error.count("\n") == 1, error
-    return error
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.startswith("dmte: ")
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
 
 
 def test_the_demo_scores_finds_and_draws(dmte: Run, cli_folder: Path) -> None:
@@ -41,10 +41,10 @@ def test_the_demo_scores_finds_and_draws(dmte: Run, cli_folder: Path) -> None:
     assert len(Embedding.load(cli_folder / result["model"])) == 432
 
 
-def test_help_names_every_verb_and_every_setting(dmte: Run) -> None:
+def test_help_names_every_verb_and_every_setting(dmte: Run, inside: Run) -> None:
     verbs = dmte("--help").stdout
     assert all(verb in verbs for verb in VERBS)
-    options = dmte("train", "--help", COLUMNS="200").stdout
+    options = inside("train", "--help", COLUMNS="200").stdout
     for option in ("--hop-weights", "--epochs", "--resume", "--no-text-diffusion", "--variant"):
         assert option in options
 
@@ -57,8 +57,8 @@ def test_a_trained_model_says_what_it_is(dmte: Run, concepts_model: Path) -> Non
     assert facts["fingerprint"] == read_network("concepts").fingerprint()
 
 
-def test_training_says_what_it_did_in_json(dmte: Run) -> None:
-    done = dmte(
+def test_training_says_what_it_did_in_json(inside: Run) -> None:
+    done = inside(
         *("train", "concepts", "--out", "stopped", "--dim", "16", "--json", "--quiet"),
         *("--hop-weights", "1,0.5", "--validation-fraction", "0.1", "--epochs", "10"),
     )
@@ -75,11 +75,10 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(dmte: Run) -> None:
     assert "432 vertices" in done.stdout
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_does(dmte: Run, cli_folder: Path) -> None:
-    length = ("--epochs", "600", "--checkpoint-every", "5")
-    common = ("train", "concepts", "--recipe", "paper", "--dim", "16", *length)
+def test_an_interrupted_run_says_how_to_go_on_and_does(inside: Run, cli_folder: Path) -> None:
+    common = ("train", "concepts", "--recipe", "paper", "--dim", "16", "--checkpoint-every", "5")
     process = subprocess.Popen(
-        [sys.executable, "-m", "dmte", *common, "--out", "cut"],
+        [sys.executable, "-m", "dmte", *common, "--out", "cut", "--epochs", "100000"],
         cwd=cli_folder,
         stderr=subprocess.PIPE,
         text=True,
@@ -92,12 +91,13 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(dmte: Run, cli_folder: Pa
     assert process.returncode == 130
     assert error.startswith("dmte: interrupted after ")
     assert error.endswith("go on from the last checkpoint with --resume\n")
-    kept = json.loads((cli_folder / "cut.checkpoint" / "manifest.json").read_text())
-    assert kept
-    done = dmte(*common, "--out", "cut", "--resume", "--json")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["resumed_after_epoch"] % 5 == 0
-    assert json.loads(done.stdout)["epochs"] == 600
+    kept = unpack_json(read_parts(cli_folder / "cut.checkpoint")["position.json"])["epoch"]
+    assert kept % 5 == 0
+    epochs = str(kept + 5)
+    done = inside(*common, "--out", "cut", "--resume", "--epochs", epochs, "--json", "--quiet")
+    assert (done.returncode, done.stderr) == (0, "")
+    summary = json.loads(done.stdout)
+    assert (summary["resumed_after_epoch"], summary["epochs"]) == (kept, kept + 5)
 
 
 def test_neither_the_package_nor_help_loads_torch() -> None:
@@ -141,8 +141,8 @@ def test_similar_vertices_are_those_of_the_library(dmte: Run, concepts_model: Pa
     assert all(row["linked"] == (row["id"] in links) for row in found["neighbors"])
 
 
-def test_similar_reads_any_text(dmte: Run, concepts_model: Path) -> None:
-    done = dmte(
+def test_similar_reads_any_text(inside: Run, concepts_model: Path) -> None:
+    done = inside(
         "similar", str(concepts_model), "--text", "neural network layers trained by gradients"
     )
     assert done.returncode == 0
@@ -151,10 +151,10 @@ def test_similar_reads_any_text(dmte: Run, concepts_model: Path) -> None:
     assert any(word in done.stdout for word in ("backpropagation", "neural-network", "batch"))
 
 
-def test_info_counts_what_is_in_a_network(dmte: Run, cli_folder: Path) -> None:
+def test_info_counts_what_is_in_a_network(inside: Run, cli_folder: Path) -> None:
     (cli_folder / "v.csv").write_text("id,text\na,red fox\nb,\nc,red hen\nd,alone\n")
     (cli_folder / "e.csv").write_text("source,target\na,b\nb,a\nc,c\nb,c\n")
-    facts = json.loads(dmte("info", "--vertices", "v.csv", "--edges", "e.csv", "--json").stdout)
+    facts = json.loads(inside("info", "--vertices", "v.csv", "--edges", "e.csv", "--json").stdout)
     assert facts["vertices"] == 4
     assert facts["edges"] == 4
     assert facts["self_loops"] == 1
@@ -190,28 +190,19 @@ def test_info_counts_what_is_in_a_network(dmte: Run, cli_folder: Path) -> None:
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 @pytest.mark.usefixtures("concepts_model")
-def test_a_mistake_gets_one_helpful_line(
-    cli_folder: Path,
-    arguments: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(cli_folder)
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    assert message in refused(stopped.value.code, *capsys.readouterr())
+def test_a_mistake_gets_one_helpful_line(inside: Run, arguments: list[str], message: str) -> None:
+    assert message in refused(inside(*arguments))
 
 
 def test_a_mistake_ends_the_process_with_code_2(dmte: Run) -> None:
     done = dmte("similar", "nowhere", "--vertex", "a")
-    assert "nowhere" in refused(done.returncode, done.stdout, done.stderr)
+    assert "nowhere" in refused(done)
 
 
-def test_a_users_folder_is_refused_before_training(dmte: Run, cli_folder: Path) -> None:
+def test_a_users_folder_is_refused_before_training(inside: Run, cli_folder: Path) -> None:
     precious = cli_folder / "documents"
     precious.mkdir()
     (precious / "letter.txt").write_text("dear")
-    done = dmte("train", "concepts", "--out", "documents", "--epochs", "1000000", "--quiet")
-    assert "documents" in refused(done.returncode, done.stdout, done.stderr)
+    done = inside("train", "concepts", "--out", "documents", "--epochs", "1000000", "--quiet")
+    assert "documents" in refused(done)
     assert [path.name for path in precious.iterdir()] == ["letter.txt"]

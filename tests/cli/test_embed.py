@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dmte.cli import main
 from dmte.network import read_tables
 from dmte.trained import TrainedModel
 
@@ -35,15 +34,15 @@ def files(cli_folder: Path) -> None:
     (cli_folder / "known.csv").write_text("id,text\nb-tree,another text\nn1,graph\n")
 
 
-def answer(dmte: Run, *arguments: str) -> str:
-    done = dmte(*arguments)
+def answer(run: Run, *arguments: str) -> str:
+    done = run("embed", "model", *arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 def test_json_has_vectors_and_neighbors_as_its_schema_says(dmte: Run, cli_folder: Path) -> None:
     before = {path: path.read_bytes() for path in (cli_folder / "model").iterdir()}
-    found = json.loads(answer(dmte, "embed", "model", "new.jsonl", "--similar", "3", "--json"))
+    found = json.loads(answer(dmte, "new.jsonl", "--similar", "3", "--json"))
     jsonschema.validate(found, json.loads(SCHEMA.read_text()))
     assert [row["id"] for row in found["vertices"]] == ["fractal-tree", "pool", "momentum"]
     assert [row["neighbors"][0]["id"] for row in found["vertices"][:2]] == ["b-tree", "b-tree"]
@@ -52,40 +51,25 @@ def test_json_has_vectors_and_neighbors_as_its_schema_says(dmte: Run, cli_folder
     assert {path: path.read_bytes() for path in (cli_folder / "model").iterdir()} == before
 
 
-def inside(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """Return what the command line prints, run in this process, which is quicker."""
-    with pytest.raises(SystemExit) as stopped:
-        main(["embed", "model", *arguments])
-    printed = capsys.readouterr()
-    assert (stopped.value.code, printed.err) == (0, "")
-    return printed.out
-
-
-def test_a_file_holds_what_the_library_finds(
-    cli_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(cli_folder)
+def test_a_file_holds_what_the_library_finds(inside: Run) -> None:
     tables = ("v.csv", "--edges", "e.csv", "--out", "new.npz")
-    assert inside(capsys, *tables) == "new.npz\n"
+    assert answer(inside, *tables) == "new.npz\n"
     trained = TrainedModel.load("model")
     new = read_tables("v.csv", "e.csv", known=trained.network.ids)
     stored = np.load("new.npz")
     assert stored["ids"].tolist() == ["n1", "n2"]
     assert np.array_equal(stored["vectors"], trained.embed(new).vectors.numpy())
-    found = json.loads(inside(capsys, "--vertices", *tables, "--force", "--json"))
+    found = json.loads(answer(inside, "--vertices", *tables, "--force", "--json"))
     jsonschema.validate(found, json.loads(SCHEMA.read_text()))
     assert found["file"] == "new.npz"
     assert "vector" not in found["vertices"][0]
 
 
-def test_csv_has_the_vectors_or_the_neighbors(
-    cli_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(cli_folder)
-    vectors = list(csv.DictReader(io.StringIO(inside(capsys, "new.jsonl", "--csv"))))
+def test_csv_has_the_vectors_or_the_neighbors(inside: Run) -> None:
+    vectors = list(csv.DictReader(io.StringIO(answer(inside, "new.jsonl", "--csv"))))
     assert [row["id"] for row in vectors] == ["fractal-tree", "pool", "momentum"]
     assert len(vectors[0]) == 65
-    similar = inside(capsys, "new.jsonl", "--similar", "2", "--csv")
+    similar = answer(inside, "new.jsonl", "--similar", "2", "--csv")
     rows = list(csv.DictReader(io.StringIO(similar)))
     assert [row["new"] for row in rows[::2]] == ["fractal-tree", "pool", "momentum"]
 
@@ -104,17 +88,8 @@ def test_csv_has_the_vectors_or_the_neighbors(
         (["--csv"], "name a network"),
     ],
 )
-def test_a_mistake_is_one_line(
-    arguments: list[str],
-    message: str,
-    cli_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(cli_folder)
-    with pytest.raises(SystemExit) as stopped:
-        main(["embed", "model", *arguments])
-    printed = capsys.readouterr()
-    assert (stopped.value.code, printed.out) == (2, "")
-    assert printed.err.count("\n") == 1
-    assert message in printed.err
+def test_a_mistake_is_one_line(inside: Run, arguments: list[str], message: str) -> None:
+    done = inside("embed", "model", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr

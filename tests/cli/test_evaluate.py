@@ -1,9 +1,7 @@
 """``dmte evaluate`` and ``dmte reproduce``, run as their users run them."""
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,18 +25,12 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def dmte(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
+@pytest.fixture
+def alone(inside: Run, data: Path) -> Run:
+    """The command line in this process, with these data sets and without worker processes."""
+
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "dmte", *arguments],
-            cwd=tmp_path_factory.getbasetemp(),
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-            env=os.environ | {"DMTE_DATA": str(data)},
-        )
+        return inside(*arguments, "--workers", "1", DMTE_DATA=str(data))
 
     return run
 
@@ -70,8 +62,8 @@ def test_links_are_evaluated_in_json_as_documented(dmte: Run) -> None:
     assert all(0.7 < auc < 1 for auc in tfidf)
 
 
-def test_links_and_classes_are_tables_for_people(dmte: Run) -> None:
-    done = dmte(
+def test_links_and_classes_are_tables_for_people(alone: Run) -> None:
+    done = alone(
         *("evaluate", "links", "hepth", "--methods", "tfidf", "--seeds", "1"),
         *("--protocol", "published"),
     )
@@ -81,25 +73,27 @@ def test_links_and_classes_are_tables_for_people(dmte: Run) -> None:
     header, row = done.stdout.splitlines()[-2:]
     assert header.split()[:3] == ["method", "score", "AUC"]
     assert row.split()[:2] == ["tfidf", "own"]
-    done = dmte("evaluate", "classes", "concepts", "--methods", "tfidf", "--seeds", "2", "--quiet")
+    done = alone("evaluate", "classes", "concepts", "--methods", "tfidf", "--seeds", "2", "--quiet")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("tfidf") == 4
     assert "10 % of the labelled vertices trained on" in done.stdout
 
 
-def test_a_reproduction_goes_on_where_it_stopped(dmte: Run, tmp_path: Path) -> None:
+def test_a_reproduction_goes_on_where_it_stopped(
+    dmte: Run, alone: Run, inside: Run, data: Path, tmp_path: Path
+) -> None:
     command = (
         *("reproduce", "hepth-links", "--quick", "--methods", "tfidf,adamic-adar"),
         *("--out", str(tmp_path)),
     )
-    first = dmte(*command)
+    first = dmte(*command, "--workers", "1", DMTE_DATA=str(data))
     assert first.returncode == 0, first.stderr
     assert "hepth-links: 24 fits to make, 0 done before" in first.stderr
     cells = tmp_path / "hepth-links" / "cells.jsonl"
     lines = cells.read_text().splitlines(keepends=True)
     assert len(lines) == 24
     cells.write_text("".join(lines[:20]) + lines[20][:40])
-    again = dmte(*command)
+    again = alone(*command)
     assert again.returncode == 0, again.stderr
     assert "hepth-links: 4 fits to make, 20 done before" in again.stderr
     kept = cells.read_text().splitlines(keepends=True)
@@ -113,7 +107,7 @@ def test_a_reproduction_goes_on_where_it_stopped(dmte: Run, tmp_path: Path) -> N
     assert "| TF-IDF | 15 % |" in (tmp_path / "hepth-links" / "table.md").read_text()
     results = json.loads((tmp_path / "hepth-links" / "results.json").read_text())
     assert results["seeds"] == [0, 1]
-    report = dmte("reproduce", "report", "--out", str(tmp_path))
+    report = inside("reproduce", "report", "--out", str(tmp_path))
     assert report.returncode == 0, report.stderr
     assert "## Link prediction on HepTh" in (tmp_path / "reproduction.md").read_text()
 
@@ -195,12 +189,12 @@ def test_a_mistake_gets_one_helpful_line(
     assert message in error
 
 
-def test_all_leaves_out_what_is_not_there_and_says_so(dmte: Run, tmp_path: Path) -> None:
-    done = dmte(
+def test_all_leaves_out_what_is_not_there_and_says_so(alone: Run, tmp_path: Path) -> None:
+    done = alone(
         *("reproduce", "all", "--quick", "--methods", "random", "--seeds", "1", "--quiet"),
         *("--out", str(tmp_path)),
     )
     assert done.returncode == 0, done.stderr
-    assert "cora-links, hops, training-edges, sensitivity: left out" in done.stderr
+    assert "cora-links, hops, cora-classes, training-edges, sensitivity: left out" in done.stderr
     assert "dmte datasets download cora" in done.stderr
     assert "## Link prediction on HepTh" in done.stdout

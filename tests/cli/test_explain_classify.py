@@ -1,4 +1,4 @@
-"""Explaining a score and labelling vertices, run as processes; their JSON fits the schemas."""
+"""Explaining a score and labelling vertices; their JSON fits the schemas."""
 
 import csv
 import io
@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from dmte.cli import main
 from dmte.config import VARIANTS
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_network
@@ -20,31 +19,23 @@ jsonschema = pytest.importorskip("jsonschema")
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 Ask = Callable[..., str]
-pytestmark = pytest.mark.usefixtures("models", "areas")
+pytestmark = pytest.mark.usefixtures("areas")
 
 
-@pytest.fixture(scope="module")
-def models(cli_folder: Path, network: TextualNetwork) -> None:
-    """One model of either kind in the folder the command line runs in."""
-    DmteMethod(dim=64, epochs=5).train(network, seed=0).save(cli_folder / "model")
+@pytest.fixture(scope="module", autouse=True)
+def models(cli_folder: Path, concepts_model: Path, network: TextualNetwork) -> None:
+    """A model of the other kind beside that of the fixture, in the folder ``bilstm``."""
+    assert concepts_model.parent == cli_folder
     bilstm = replace(VARIANTS["bilstm"], dim=16, epochs=1)
     DmteMethod.of(bilstm).train(network, seed=0).save(cli_folder / "bilstm")
 
 
 @pytest.fixture
-def ask(
-    cli_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Ask:
-    """The command line in this process, which is quicker."""
-    monkeypatch.chdir(cli_folder)
-    monkeypatch.setenv("COLUMNS", "90")
-
+def ask(inside: Run) -> Ask:
     def run(*arguments: str) -> str:
-        with pytest.raises(SystemExit) as stopped:
-            main(list(arguments))
-        printed = capsys.readouterr()
-        assert (stopped.value.code, printed.err) == (0, "")
-        return printed.out
+        done = inside(*arguments)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
 
     return run
 
@@ -187,17 +178,8 @@ def test_with_every_vertex_labelled_there_is_an_estimate_alone(ask: Ask) -> None
         (["classify", "model", "--json", "--csv"], "choose --json or --csv"),
     ],
 )
-def test_a_mistake_is_one_line(
-    arguments: list[str],
-    message: str,
-    cli_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(cli_folder)
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    printed = capsys.readouterr()
-    assert (stopped.value.code, printed.out) == (2, "")
-    assert printed.err.count("\n") == 1
-    assert message in printed.err
+def test_a_mistake_is_one_line(inside: Run, arguments: list[str], message: str) -> None:
+    done = inside(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr

@@ -1,4 +1,4 @@
-"""Pictures, completion and tracebacks from the command line, run as processes."""
+"""Pictures, completion and tracebacks from the command line."""
 
 import json
 import subprocess
@@ -13,28 +13,28 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 RESULTS = Path(__file__).parents[2] / "experiments" / "results" / "hepth-links" / "results.json"
 
 
-def answer(dmte: Run, *arguments: str) -> str:
-    done = dmte(*arguments)
+def answer(run: Run, *arguments: str) -> str:
+    done = run(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
 
 
 @pytest.mark.usefixtures("concepts_model")
-def test_a_map_shows_every_vertex_and_names_some(dmte: Run, cli_folder: Path) -> None:
+def test_a_map_shows_every_vertex_and_names_some(dmte: Run, inside: Run, cli_folder: Path) -> None:
     words = ("plot", "model", "--by", "pca", "--names", "7", "--out", "map.svg", "--json")
     found = json.loads(answer(dmte, *words))
     assert (found["picture"], found["shown"], len(found["names"])) == ("map.svg", 432, 7)
     assert len(found["labels"]) == 12
     assert (cli_folder / "map.svg").read_text("utf-8").startswith("<?xml")
-    refused = dmte(*words)
+    refused = inside(*words)
     assert refused.returncode == 2
     assert "map.svg exists already" in refused.stderr
 
 
 @pytest.mark.usefixtures("concepts_model")
-def test_a_training_and_results_are_drawn(dmte: Run, cli_folder: Path) -> None:
-    assert answer(dmte, "plot", "model", "--what", "training", "--out", "t.pdf") == "t.pdf\n"
-    assert answer(dmte, "plot", str(RESULTS), "--measure", "mrr", "--out", "r.png") == "r.png\n"
+def test_a_training_and_results_are_drawn(inside: Run, cli_folder: Path) -> None:
+    assert answer(inside, "plot", "model", "--what", "training", "--out", "t.pdf") == "t.pdf\n"
+    assert answer(inside, "plot", str(RESULTS), "--measure", "mrr", "--out", "r.png") == "r.png\n"
     assert (cli_folder / "t.pdf").read_bytes().startswith(b"%PDF")
     assert (cli_folder / "r.png").read_bytes().startswith(b"\x89PNG")
 
@@ -54,19 +54,12 @@ def test_a_training_and_results_are_drawn(dmte: Run, cli_folder: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line(
-    arguments: list[str],
-    message: str,
-    cli_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    inside: Run, arguments: list[str], message: str, cli_folder: Path
 ) -> None:
-    monkeypatch.chdir(cli_folder)
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    printed = capsys.readouterr()
-    assert (stopped.value.code, printed.out) == (2, "")
-    assert printed.err.count("\n") == 1
-    assert message in printed.err
+    done = inside(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
     assert not (cli_folder / "map.png").exists()
 
 

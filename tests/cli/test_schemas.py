@@ -7,27 +7,23 @@ from pathlib import Path
 
 import pytest
 
-from dmte.cli import main
-
 jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema, which make setup installs")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 FEW = ("--methods", "tfidf", "--seeds", "2", "--workers", "1", "--quiet")
-VERBS: dict[str, tuple[str, ...]] = {
-    "info": ("info", "concepts"),
-    "train": ("train", "concepts", "--out", "anew", "--epochs", "1", "--dim", "16", "--quiet"),
-    "similar": ("similar", "model", "--vertex", "b-tree"),
-    "suggest": ("suggest", "model", "-k", "2"),
-    "plot": ("plot", "model", "--by", "pca", "--out", "map.png"),
-    "evaluate-links": ("evaluate", "links", "concepts", *FEW),
-    "evaluate-classes": ("evaluate", "classes", "concepts", "--label-fraction", ".5", *FEW),
-}
-OTHER_FORMS = [
-    ("info", ["info", "model"]),
-    ("similar", ["similar", "model", "--text", "a balanced tree"]),
-    ("suggest", ["suggest", "model", "--vertex", "b-tree"]),
-    ("plot", ["plot", "model", "--what", "training", "--out", "training.png"]),
+ANSWERS = [
+    ("info", ("info", "concepts")),
+    ("info", ("info", "model")),
+    ("train", ("train", "concepts", "--out", "anew", "--epochs", "1", "--dim", "16", "--quiet")),
+    ("similar", ("similar", "model", "--vertex", "b-tree")),
+    ("similar", ("similar", "model", "--text", "a balanced tree")),
+    ("suggest", ("suggest", "model", "-k", "2")),
+    ("suggest", ("suggest", "model", "--vertex", "b-tree")),
+    ("plot", ("plot", "model", "--by", "pca", "--out", "map.png")),
+    ("plot", ("plot", "model", "--what", "training", "--out", "training.png")),
+    ("evaluate-links", ("evaluate", "links", "concepts", *FEW)),
+    ("evaluate-classes", ("evaluate", "classes", "concepts", "--label-fraction", ".5", *FEW)),
 ]
 
 
@@ -37,27 +33,13 @@ def schema_of(name: str) -> dict[str, object]:
 
 
 @pytest.mark.usefixtures("concepts_model")
-@pytest.mark.parametrize("name", VERBS)
-def test_what_a_verb_prints_is_what_its_schema_says(name: str, dmte: Run) -> None:
-    done = dmte(*VERBS[name], "--json")
+@pytest.mark.parametrize(("name", "arguments"), ANSWERS)
+def test_what_a_verb_prints_is_what_its_schema_says(
+    name: str, arguments: tuple[str, ...], inside: Run
+) -> None:
+    done = inside(*arguments, "--json")
     assert done.returncode == 0, done.stderr
     jsonschema.Draft202012Validator(schema_of(name)).validate(json.loads(done.stdout))
-
-
-@pytest.mark.usefixtures("concepts_model")
-@pytest.mark.parametrize(("name", "arguments"), OTHER_FORMS)
-def test_what_else_a_verb_prints_is_what_its_schema_says(
-    name: str,
-    arguments: list[str],
-    cli_folder: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.chdir(cli_folder)
-    with pytest.raises(SystemExit) as stopped:
-        main([*arguments, "--json"])
-    assert stopped.value.code == 0
-    jsonschema.Draft202012Validator(schema_of(name)).validate(json.loads(capsys.readouterr().out))
 
 
 @pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.json")), ids=lambda path: path.stem)

@@ -9,11 +9,13 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from dmte.cli import main
+from dmte.config import Settings
 from dmte.network import write_folder
 from dmte.network.synthetic import PlantedTopics
 from dmte.tuning import search
@@ -93,6 +95,12 @@ def test_the_same_command_again_repeats_the_outcome(
 def test_a_search_goes_on_when_asked_for_more(
     answer: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    scores = search.Search._scores
+
+    def soon(self: search.Search, settings: Settings, *rest: Any) -> Any:
+        return scores(self, replace(settings, epochs=2), *rest)
+
+    monkeypatch.setattr(search.Search, "_scores", soon)
     monkeypatch.setattr(search, "FRESH_SPLITS", 2)
     code, out, error = answer(*SMALL, "--out", "found.toml", "--trials", "2", "--json")
     assert code == 0

@@ -50,6 +50,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import normalize, pad
 
+from dmte.adam import Adam
 from dmte.allocator import keep_freed_memory
 from dmte.baselines.skipgram import require_positive
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
@@ -357,13 +358,8 @@ class CaneTrainer:
         )
         self._structure = truncated_gaussian(len(self.edges.members), method.half, generator)
         shared = [self.model.filters, self.model.attention]
-        self._optimizer = torch.optim.Adam(
-            [
-                {"params": [self.model.words, self._structure], "lr": method.learning_rate},
-                {"params": shared, "lr": method.shared_learning_rate},
-            ],
-            fused=True,
-        )
+        self._optimizer = Adam([self.model.words, self._structure], method.learning_rate)
+        self._optimizer.add(shared, method.shared_learning_rate)
 
     def parameters(self) -> list[nn.Parameter]:
         """Return everything that is learned."""

@@ -40,6 +40,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
+from dmte.adam import Adam
 from dmte.allocator import keep_freed_memory
 from dmte.baselines.skipgram import Noise, require_positive, small_vectors
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
@@ -155,7 +156,8 @@ class CeneTrainer:
         self.encoder = CONTENT_ENCODERS[method.encoder](
             len(vocabulary), method.dim, generator_for(seed, "CENE encoder")
         )
-        self._optimizer = torch.optim.Adam([self.vectors, *self.encoder.parameters()], fused=True)
+        learned = [self.vectors, *self.encoder.parameters()]
+        self._optimizer = Adam(learned, method.learning_rate)
 
     def update(
         self,
@@ -165,7 +167,7 @@ class CeneTrainer:
         generator: torch.Generator,
     ) -> None:
         """Make one step on some edges and the texts of some vertices, at least one of either."""
-        self._optimizer.param_groups[0]["lr"] = rate
+        self._optimizer.groups[0].rate = rate
         self._optimizer.zero_grad()
         self.loss(edges, texts, generator).backward()
         self._optimizer.step()

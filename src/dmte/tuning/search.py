@@ -14,7 +14,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -123,8 +122,6 @@ class Search:
         _check_limits(trials, seconds)
         import_optuna()  # Better missed now than after some trials.
         self._begin()
-        # The first one of a process loads for seconds, which would be taken for a trial's.
-        torch.optim.Adam([torch.zeros(1, requires_grad=True)])
         while trials is None or len(self.trials) < trials:
             left = math.inf if seconds is None else seconds - self.spent_seconds - self._reserve()
             if self.trials and left <= 0:
