@@ -1,6 +1,8 @@
 """The documentation: its code runs and its links lead somewhere."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 from runpy import run_path
 
@@ -24,13 +26,20 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def blocks_of(page: Path, kind: str) -> list[str]:
+    text = page.read_text("utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_python_on_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    blocks = blocks_of(page, "python")
     if not blocks:
         pytest.skip("no Python on this page")
+    for files in blocks_of(page, "sh"):  # What the page reads.
+        subprocess.run(["sh", "-ec", files], cwd=tmp_path, check=True)
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks))
     monkeypatch.chdir(tmp_path)
@@ -39,15 +48,42 @@ def test_the_python_on_a_page_runs_from_top_to_bottom(
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_links_on_a_page_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+)\)", page.read_text())
-    missing = [link for link in links if not (page.parent / link).exists()]
+    missing = [link for link in links_of(page) if not leads_somewhere(page, link)]
     assert not missing
+
+
+def links_of(page: Path) -> list[str]:
+    """Return the links of a page to other files of ours; what stands in code is none."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"\]\(([^):]+)\)", re.sub(r"`[^`\n]+`", "code", text))
+
+
+def leads_somewhere(page: Path, link: str) -> bool:
+    """Tell whether there is such a file and, if a part of it is named, such a heading."""
+    place, _, part = link.partition("#")
+    target = page.parent / place if place else page
+    if not part or not target.is_file():
+        return target.exists()
+    headings = re.findall(r"^#+ (.+)$", target.read_text("utf-8"), flags=re.MULTILINE)
+    return part in {re.sub(r"[^\w -]", "", text).lower().replace(" ", "-") for text in headings}
 
 
 def test_the_readme_names_every_verb() -> None:
     readme = (ROOT / "README.md").read_text()
     for verb in VERBS:
         assert f"dmte {verb}" in readme or f"make {verb}" in readme
+
+
+def test_every_verb_has_a_page() -> None:
+    pages = {page.stem for page in (ROOT / "docs" / "verbs").glob("*.md")}
+    assert pages == set(VERBS)
+
+
+def test_every_page_is_in_the_index() -> None:
+    index = ROOT / "docs" / "README.md"
+    listed = {Path(os.path.normpath(index.parent / link)) for link in links_of(index)}
+    pages = set((ROOT / "docs").rglob("*.md")) - {index}
+    assert not sorted(map(name_of, pages - listed))
 
 
 def test_the_figures_in_the_readme_are_those_of_the_results() -> None:

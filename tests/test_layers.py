@@ -126,6 +126,7 @@ LAYERS = [
     "maps",
     "curves",
     "__init__",
+    "reference",
     "cli.output",
     "cli.settings",
     "cli.networks",

@@ -5,6 +5,7 @@ vectors.npz            ids and vectors, as ``dmte export`` writes them; vertices
 a folder               a sentence-transformers or model2vec model, which reads every text
 """
 
+import zlib
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from zipfile import BadZipFile
@@ -55,9 +56,10 @@ def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
             "features are read"
         )
     try:
-        content = np.load(path, allow_pickle=False)
-        return content if isinstance(content, np.ndarray) else dict(content)
-    except (OSError, ValueError, EOFError, BadZipFile) as problem:
+        with path.open("rb") as file:  # numpy would leave a damaged archive open
+            content = np.load(file, allow_pickle=False)
+            return content if isinstance(content, np.ndarray) else dict(content)
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error) as problem:
         reason = getattr(problem, "strerror", None) or "it is damaged or no file of numbers"
         raise NetworkError(f"features cannot be read from {path}: {reason}") from problem
 

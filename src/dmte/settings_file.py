@@ -34,6 +34,13 @@ _KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: 
 def read_settings(path: Path | str, start: Settings | None = None) -> Settings:
     """Return ``start``, by default the recommended recipe, with what the file says put in.
 
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "settings.toml")
+    ...     _ = file.write_text("dim = 64")
+    ...     read_settings(file).dim
+    64
+
     Raises:
         ConfigError: The file cannot be read, a name is no setting, or a value does not fit.
     """

@@ -87,7 +87,13 @@ def embed_network(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TrainedModel:
-    """What training returns, and what a model folder holds."""
+    """What training returns, and what a model folder holds.
+
+    >>> from dmte import Dmte, read_network
+    >>> trained = Dmte(dim=64, epochs=1).fit(read_network("concepts")).model_
+    >>> trained.most_similar_to_text("a tree that is searched", k=1)[0].id
+    'binary-search-tree'
+    """
 
     settings: Settings
     seed: int

@@ -49,7 +49,15 @@ class EpochReport:
 
 
 class TrainingRun:
-    """One training of one network: its folds, and how far they are."""
+    """One training of one network: its folds, and how far they are.
+
+    >>> from dmte import read_network
+    >>> run = TrainingRun(read_network("concepts"), Settings(dim=64, epochs=2), seed=0)
+    >>> [report.epoch for report in run.epochs()]
+    [1, 2]
+    >>> run.result().embedding
+    Embedding(432 vertices × 64, of which 64 from text)
+    """
 
     def __init__(self, network: TextualNetwork, settings: Settings, seed: int) -> None:
         keep_freed_memory()

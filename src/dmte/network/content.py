@@ -23,6 +23,8 @@ STANDARD_INPUT = "-"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 BEGINNINGS: Mapping[bytes, str] = MappingProxyType(
     {
+        b"\xff\xfe\0\0": "is UTF-32; convert it to UTF-8",  # before UTF-16, which begins so too
+        b"\0\0\xfe\xff": "is UTF-32; convert it to UTF-8",
         b"\xff\xfe": "is UTF-16; convert it to UTF-8",
         b"\xfe\xff": "is UTF-16; convert it to UTF-8",
         b"\x1f\x8b": "begins like a gzip file; unpack it, or let its name end in .gz",

@@ -11,6 +11,7 @@ Whether edges lead one way only is the reader's argument, whatever is on disk.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -46,6 +47,9 @@ def read_network(
     what the name of a file would end in. Links may also lead to ``known`` ids, such as those of a
     model that is to embed what is new; these become vertices without texts.
 
+    >>> read_network("concepts")
+    TextualNetwork(432 vertices, 1,393 undirected edges, 12 labels)
+
     Raises:
         NetworkError: There is no such thing, or it cannot be read.
     """
@@ -61,10 +65,12 @@ def read_network(
         network = network_from_tables(*pair, columns=columns, directed=directed, known=known)
     else:
         wrong = f"{str(source)!r}" if format is None else f"the format {format!r} of {source}"
+        close = get_close_matches(str(source), DATASETS, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
         raise NetworkError(
             f"{wrong} is neither a data set ({', '.join(DATASETS)}) nor a folder that holds "
             f"{TEXTS} and {GRAPH} or Markdown files nor a file of vertices with a column of links "
-            f"or of edges ({', '.join(FORMATS)})"
+            f"or of edges ({', '.join(FORMATS)}){hint}"
         )
     if not known:
         _warn_of_gaps(str(source), network)
@@ -80,11 +86,19 @@ def read_tables(
     format: str | None = None,  # noqa: A002
     known: Sequence[str] = (),
 ) -> TextualNetwork:
-    """Return the network of two tables, each in a format by its suffix; one may be ``"-"``.
+    r"""Return the network of two tables, each in a format by its suffix; one may be ``"-"``.
 
     Without vertices, they are the ends of the edges, with empty texts. Without edges, they come
     from a column of links in the vertices, if there is one. A format is that of standard input, or
     of both tables when neither is it. Edges may also lead to ``known`` ids.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     papers, citations = Path(folder, "papers.csv"), Path(folder, "citations.csv")
+    ...     _ = papers.write_text("id,title\nlin04,Walks\noak05,Clusters\n")
+    ...     _ = citations.write_text("source,target\noak05,lin04\n")
+    ...     read_tables(papers, citations, directed=True)
+    TextualNetwork(2 vertices, 1 directed edge, no labels)
 
     Raises:
         NetworkError: A table cannot be read, or is not what it should be; says file and line.
@@ -113,9 +127,16 @@ def read_labels(
     columns: Columns = GUESSED,
     format: str | None = None,  # noqa: A002
 ) -> tuple[frozenset[str], ...]:
-    """Return the labels that a table of ids and labels, such as a CSV, gives to these vertices.
+    r"""Return the labels that a table of ids and labels, such as a CSV, gives to these vertices.
 
     A vertex that is not in the table, or has nothing in its cell, has no label.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     table = Path(folder, "fields.csv")
+    ...     _ = table.write_text("id,field\noak05,graphs\n")
+    ...     read_labels(table, ["lin04", "oak05"])
+    (frozenset(), frozenset({'graphs'}))
 
     Raises:
         NetworkError: It cannot be read, or names a vertex that is not there; says file and line.

@@ -259,10 +259,9 @@ def find_position(positions: Mapping[str, int], name: str) -> int:
     if name in positions:
         return positions[name]
     # Comparing takes long for long names and for many; the hint is not worth a wait.
-    close = get_close_matches(
-        str(name)[:80], [other[:80] for other in islice(positions, 20_000)], n=3
-    )
-    hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+    known = {other[:80].casefold(): other[:80] for other in islice(positions, 20_000)}
+    close = get_close_matches(str(name)[:80].casefold(), known, n=3)
+    hint = f"; did you mean {' or '.join(repr(known[match]) for match in close)}?" if close else ""
     raise UnknownVertexError(f"there is no vertex {name!r}{hint}")
 
 
