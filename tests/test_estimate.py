@@ -58,6 +58,6 @@ def test_a_network_without_edges_has_no_estimate(planted: TextualNetwork) -> Non
         estimate(lonely, PAPER)
 
 
-def test_where_nothing_is_learned_it_takes_no_time(planted: TextualNetwork) -> None:
+def test_where_nothing_is_learned_it_takes_what_the_start_takes(planted: TextualNetwork) -> None:
     lonely = replace(planted, edges=torch.empty(0, 2, dtype=torch.int64))
-    assert estimate(lonely, Settings()).seconds == 0.0
+    assert 0 < estimate(lonely, Settings()).seconds < 10

@@ -149,3 +149,59 @@ def test_a_stored_model_embeds_a_text_as_before(topics: TextualNetwork, tmp_path
     text = topics.texts[0]
     assert torch.equal(loaded.embed_text(text), trained.embed_text(text))
     assert loaded.settings.dim in WIDTHS
+
+
+def complete(num_vertices: int, *, without: int = 0, directed: bool = False) -> TextualNetwork:
+    """Everything is linked to everything, but for the last ``without`` pairs."""
+    pairs = torch.combinations(torch.arange(num_vertices))
+    if directed:
+        pairs = torch.cat([pairs, pairs.flip(1)])
+    return TextualNetwork(
+        ids=tuple(map(str, range(num_vertices))),
+        texts=tuple(f"word{vertex % 3} word{vertex}" for vertex in range(num_vertices)),
+        edges=pairs[: len(pairs) - without],
+        directed=directed,
+    )
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        complete(20),
+        complete(20, without=10),
+        complete(15, directed=True),
+        complete(20).with_edges(torch.arange(20).repeat(5, 1).T.reshape(-1, 1).repeat(1, 2)),
+        complete(100).with_edges(
+            torch.cat([torch.arange(100).unsqueeze(1).repeat(1, 2), torch.tensor([[0, 1], [2, 3]])])
+        ),
+    ],
+    ids=["complete", "nearly complete", "directed", "self-loops", "self-loops and two edges"],
+)
+def test_networks_with_nothing_to_judge_by_are_embedded(network: TextualNetwork) -> None:
+    run = TrainingRun(network, Settings(epochs=2), seed=0)
+    for _ in run.epochs():
+        pass
+    assert torch.isfinite(run.result().embedding.vectors).all()
+
+
+def test_weights_of_any_unit_are_learned_from(topics: TextualNetwork) -> None:
+    weights = torch.rand(len(topics.edges), dtype=torch.float64) + 0.5
+    aucs = []
+    for unit in (1.0, 1e300, 1e-300):
+        weighted = topics.with_edges(topics.edges, weights * unit)
+        run = TrainingRun(weighted, Settings(epochs=2, dim=64), seed=0)
+        for _ in run.epochs():
+            pass
+        assert run.best is not None
+        aucs.append(run.best.auc)
+    assert aucs[1:] == pytest.approx([aucs[0]] * 2, abs=0.01)
+
+
+def test_self_loops_stay_in_p_and_are_not_asked_about(topics: TextualNetwork) -> None:
+    loops = torch.arange(10).unsqueeze(1).repeat(1, 2)
+    network = topics.with_edges(torch.cat([topics.edges, loops]))
+    run = TrainingRun(network, Settings(epochs=1, dim=64), seed=0)
+    for fold in run.folds:
+        assert (fold.train.edges[:, 0] == fold.train.edges[:, 1]).sum() == 10
+        assert fold.held_back is not None
+        assert (fold.held_back.edges[:, 0] != fold.held_back.edges[:, 1]).all()

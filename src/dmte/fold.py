@@ -124,15 +124,16 @@ class Fold:
         negatives = self.sampler.draw(edges.source, edges.target, settings.num_negatives, generator)
         halves = self.model(self._texts, transition)
         scores = score_edges(halves, edges.source, edges.target, negatives)
+        weights = self.edges.relative(edges.weights)
         if settings.loss == "ranking":
-            parts = ranking_losses(scores, edges.weights, settings.sharpness)
+            parts = ranking_losses(scores, weights, settings.sharpness)
         else:
-            parts = part_losses(scores, edges.weights)
+            parts = part_losses(scores, weights)
         loss = weighted_sum(parts, settings.objective)
         self.optimizer.zero_grad()
         loss.backward()
         self.optimizer.step()
-        return parts.detach(), float(edges.weights.sum())
+        return parts.detach(), float(weights.sum())
 
     def look(self, epoch: int) -> None:
         """Ask about the held-back edges, if there are any, and keep the best."""

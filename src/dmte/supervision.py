@@ -60,9 +60,7 @@ class SupervisedEdges:
 
     def directed(self, batch: Int[Tensor, " batch"]) -> DirectedEdges:
         """Return the edges numbered ``batch``, undirected ones both ways, self-loops once."""
-        # In units of their mean, since single precision knows neither 1e-46 nor 1e39.
-        (source, target), weights = self.edges[batch].T, self.weights[batch] / self.weights.mean()
-        weights = weights.float()
+        (source, target), weights = self.edges[batch].T, self.weights[batch]
         if self.are_directed:
             return DirectedEdges(source, target, weights)
         proper = source != target
@@ -71,6 +69,13 @@ class SupervisedEdges:
             torch.cat([target, source[proper]]),
             torch.cat([weights, weights[proper]]),
         )
+
+    def relative(self, weights: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+        """Return weights in units of their mean, for a loss in single precision.
+
+        It knows neither 1e-46 nor 1e39, and the unit of all weights does not matter to a mean.
+        """
+        return (weights / self.weights.mean()).float()
 
     def adjacency(self) -> sp.csr_array:
         """Return S among the members."""

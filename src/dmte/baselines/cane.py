@@ -396,7 +396,9 @@ class CaneTrainer:
         given = edges.source.unsqueeze(1).expand_as(predicted)
         pairs = torch.stack([given.flatten(), predicted.flatten()], dim=1)
         by_part = self.score_parts(pairs).unflatten(1, predicted.shape)
-        parts = part_losses(Scores(by_part[:, :, 0], by_part[:, :, 1:]), edges.weights)
+        parts = part_losses(
+            Scores(by_part[:, :, 0], by_part[:, :, 1:]), self.edges.relative(edges.weights)
+        )
         return weighted_sum(parts, self.method.objective)
 
     def score_parts(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, "4 pairs"]:

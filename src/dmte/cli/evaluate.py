@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, no_type_check
 
 import typer
@@ -97,7 +97,7 @@ def evaluate_links(
     if dry_run:
         show_plan({repr(network): plan(cells, network, num_workers(workers))}, workers, as_json)
         return
-    rows = link_results(run_with_progress(cells, handing_over(network), workers, quiet=quiet))
+    rows = link_results(_run(cells, network, methods, workers, quiet=quiet))
     if as_json:
         _dump(network, cells, rows, protocol=protocol)
         return
@@ -130,7 +130,7 @@ def evaluate_classes(
     if dry_run:
         show_plan({repr(network): plan(cells, network, num_workers(workers))}, workers, as_json)
         return
-    rows = class_results(run_with_progress(cells, handing_over(network), workers, quiet=quiet))
+    rows = class_results(_run(cells, network, methods, workers, quiet=quiet))
     if as_json:
         _dump(network, cells, rows)
         return
@@ -138,6 +138,24 @@ def evaluate_classes(
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
         print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))
+
+
+def _run(
+    cells: Sequence[Cell],
+    network: TextualNetwork,
+    methods: str,
+    workers: int | None,
+    *,
+    quiet: bool,
+) -> Iterator[tuple[Cell, dict[str, Any]]]:
+    """Yield the results; of ``all`` methods those that cannot learn from the network are left out.
+
+    Raises:
+        DmteError: A method that was named cannot.
+    """
+    may_refuse = ALL in names(methods)
+    read = handing_over(network)
+    return run_with_progress(cells, read, workers, quiet=quiet, may_refuse=may_refuse)
 
 
 def able(methods: list[str]) -> list[str]:

@@ -32,19 +32,30 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progre
 
 
 def run_with_progress(
-    cells: Sequence[Cell], read: ReadNetwork, workers: int | None, *, quiet: bool
+    cells: Sequence[Cell],
+    read: ReadNetwork,
+    workers: int | None,
+    *,
+    quiet: bool,
+    may_refuse: bool = False,
 ) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    """Yield the results of the cells, with how far it is and how long it will take on stderr."""
+    """Yield the results of the cells, with how far it is and how long it will take on stderr.
+
+    Methods that cannot learn from the network end it, or are told of where they may refuse.
+    """
+    refusals: dict[str, str] | None = {} if may_refuse else None
     count = num_workers(workers)
     times, shares = Timetable(cells, min(count, max(len(cells), 1))), Shares(cells)
     with _bar(times, shares, len(cells), quiet=quiet) as show:
         try:
-            for cell, result in run_cells(cells, read, count, shares):
+            for cell, result in run_cells(cells, read, count, shares, refusals):
                 times.note(cell, result["fit_seconds"])
                 show(cell)
                 yield cell, result
         except KeyboardInterrupt as problem:
             raise Interrupted(f"interrupted after {times.done} of {len(cells)} fits") from problem
+    for method, reason in (refusals or {}).items():
+        print(f"{method}: left out, {reason}", file=sys.stderr)
 
 
 def num_workers(given: int | None) -> int:

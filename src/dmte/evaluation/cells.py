@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import scipy.sparse as sp
 from torch import Tensor
 
+from dmte.config import PAPER, Settings
 from dmte.embedding import Method, NeedsMore, why_not
 from dmte.errors import ConfigError
 from dmte.evaluation.classification import LABEL_FRACTIONS, ClassTask, class_task
@@ -57,8 +58,17 @@ class Cell(ABC):
         return json.dumps(self.describe(), sort_keys=True)
 
     def describe(self) -> dict[str, Any]:
-        """Return the fields, and a digest of all settings, so that a changed default shows."""
-        fitted = json.dumps(describe_settings(self.configured_method()), sort_keys=True)
+        """Return the fields, and a digest of all settings, so that a changed default shows.
+
+        Of DMTE's settings only those count that are not the paper's: a setting that is new, and
+        that the paper's versions do without, leaves their results what they are.
+        """
+        method = self.configured_method()
+        settings = describe_settings(method)
+        if isinstance(method, Settings):
+            paper = PAPER.to_dict()
+            settings = {name: value for name, value in settings.items() if value != paper[name]}
+        fitted = json.dumps(settings, sort_keys=True)
         fields = {"kind": type(self).__name__} | asdict(self)
         return fields | {"settings_digest": sha256(fitted.encode()).hexdigest()[:12]}
 

@@ -4,9 +4,10 @@ import math
 import platform
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from dmte.embedding import NeedsMore
 from dmte.evaluation.cells import (
     DIGITS,
     Cell,
@@ -143,8 +144,16 @@ def provenance(cells: Iterable[Cell]) -> dict[str, Any]:
         "threads": 1,
         "machine": {"system": platform.system(), "processor": platform.machine()},
         "seeds": sorted({cell.seed for cell in cells}),
-        "settings": {cell.method: describe_settings(cell.configured_method()) for cell in cells},
+        "settings": {cell.method: _own_settings(cell) for cell in cells},
     }
+
+
+def _own_settings(cell: Cell) -> dict[str, Any]:
+    """Return a method's settings without what a cell changes, which every row says."""
+    method = cell.configured_method()
+    if isinstance(method, NeedsMore):  # What it needs may not be here; its cells say what it was.
+        return describe_settings(method)
+    return describe_settings(replace(cell, settings={}).configured_method())
 
 
 def _by_seed(results: Results, kind: type[Cell]) -> list[tuple[Any, Mapping[str, Any]]]:

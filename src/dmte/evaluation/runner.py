@@ -73,11 +73,16 @@ class Shares:
 
 
 def run_cells(
-    cells: Sequence[Cell], read: ReadNetwork, workers: int, shares: Shares | None = None
+    cells: Sequence[Cell],
+    read: ReadNetwork,
+    workers: int,
+    shares: Shares | None = None,
+    refusals: dict[str, str] | None = None,
 ) -> Iterator[tuple[Cell, dict[str, Any]]]:
     """Yield every cell with its result, as they finish; ``read`` gives a worker the network.
 
-    How far the fits are is in ``shares``, for whoever looks meanwhile.
+    How far the fits are is in ``shares``, for whoever looks meanwhile. Where ``refusals`` are
+    given, a method that cannot learn from the network is noted there, and the others go on.
 
     Raises:
         TrainingError: A worker died, usually for want of memory.
@@ -92,7 +97,14 @@ def run_cells(
     waiting = {pool.submit(_work, cell, number): cell for number, cell in enumerate(cells)}
     try:
         for done in as_completed(waiting):
-            yield waiting[done], done.result()
+            try:
+                result = done.result()
+            except DmteError as problem:
+                if refusals is None:
+                    raise
+                refusals[waiting[done].method] = str(problem)
+                continue
+            yield waiting[done], result
         pool.shutdown()  # Nothing is left to do, so they leave by themselves and tidy up.
     except BrokenProcessPool as problem:
         raise TrainingError(
