@@ -44,6 +44,7 @@ LAYERS = [
     "text.word_average",
     "text.bilstm",
     "text.tfidf",
+    "text.fixed",
     "text.features",
     "text.spectral",
     "text.gru",

@@ -13,7 +13,7 @@ from typing import Any
 from dmte.diffusion import TRANSITIONS
 from dmte.errors import ConfigError
 from dmte.objective import PARTS, ObjectiveWeights
-from dmte.text import ENCODERS
+from dmte.text import ENCODERS, FixedTexts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ class Settings:
     @property
     def has_fixed_texts(self) -> bool:
         """Whether X is fixed before training."""
-        return self.encoder in ("spectral", "features")
+        return issubclass(ENCODERS[self.encoder], FixedTexts)
 
     @property
     def half(self) -> int:

@@ -6,16 +6,17 @@ diffused with the weights λ and nothing learned, are asked about edges that wer
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch.nn.functional import normalize
 
 from dmte.config import Settings
-from dmte.errors import TrainingError
+from dmte.errors import ConfigError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.ranking import auc
 from dmte.supervision import HeldBack
-from dmte.text import EncoderInput, FeatureRows, FrozenFeatures, SpectralWords
+from dmte.text import ENCODERS, EncoderInput, FeatureRows, FixedTexts
 from dmte.trained import build_model, embed_network
 
 WIDTHS = (64, 128, 256, 512)
@@ -24,23 +25,23 @@ UNTRIED_WIDTH = 128
 """The width where there are too few edges to hold some back."""
 
 
-FixedTexts = SpectralWords | FrozenFeatures
-"""The encoders whose texts are fixed before training."""
-
-
 def spectral_start(
     settings: Settings,
     splits: Sequence[tuple[TextualNetwork, HeldBack | None]],
     texts: EncoderInput,
     seed: int,
-) -> FixedTexts:
+) -> FixedTexts[Any]:
     """Return the encoder with its directions found, as wide as the settings or the edges say.
 
     Raises:
         TrainingError: There are no words.
     """
     widths = _widths(texts) if settings.dim is None else (settings.half,)
-    widest = _started(texts, max(widths), seed)
+    kind = ENCODERS[settings.encoder]
+    widest = kind(texts.vocabulary_size, max(widths), torch.Generator())
+    if not isinstance(widest, FixedTexts):
+        raise ConfigError(f"the texts of the encoder {settings.encoder!r} are learned, not fixed")
+    widest.start(texts, seed)
     if not bool(widest.directions.any()):
         what = "feature is other than zero" if isinstance(texts, FeatureRows) else "text has a word"
         raise TrainingError(
@@ -53,7 +54,7 @@ def spectral_start(
     if not judged:
         return widest.narrowed(min(UNTRIED_WIDTH, widest.dim))
     none_linked = torch.empty(0, dtype=torch.int64)
-    projected = widest.project(texts)  # type: ignore[arg-type]
+    projected = widest.project(texts)
     found = dict.fromkeys(widths, 0.0)
     for width in widths:
         model = build_model(settings.with_dim(width), 0, 0, seed)
@@ -63,16 +64,6 @@ def spectral_start(
             found[width] += auc(vectors.score(held_back.edges), vectors.score(held_back.non_edges))
     # Of equally good widths the smallest, which is the first.
     return widest.narrowed(max(found, key=lambda width: found[width]))
-
-
-def _started(texts: EncoderInput, dim: int, seed: int) -> FixedTexts:
-    if isinstance(texts, FeatureRows):
-        features = FrozenFeatures(texts.vocabulary_size, dim, torch.Generator())
-        features.start(texts, seed)
-        return features
-    words = SpectralWords(texts.vocabulary_size, dim, torch.Generator())
-    words.start(texts, seed)
-    return words
 
 
 def _widths(texts: EncoderInput) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 from dmte.text.bilstm import BiLSTM
 from dmte.text.encoder import TextEncoder
 from dmte.text.features import EncoderInput, FeatureRows, FrozenFeatures, encoder_input
+from dmte.text.fixed import FixedTexts
 from dmte.text.spectral import SpectralWords
 from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize
 from dmte.text.word_average import WordAverage
@@ -26,6 +27,7 @@ __all__ = [
     "BiLSTM",
     "EncoderInput",
     "FeatureRows",
+    "FixedTexts",
     "FrozenFeatures",
     "SpectralWords",
     "TextEncoder",

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.errors import ConfigError
-from dmte.text.encoder import TextEncoder
+from dmte.text.fixed import FixedTexts
 from dmte.text.tfidf import strongest_directions
 from dmte.text.vocabulary import TokenizedTexts, Vocabulary
 
@@ -64,34 +64,14 @@ def encoder_input(
     return FeatureRows(features)
 
 
-class FrozenFeatures(TextEncoder[FeatureRows, Tensor]):
+class FrozenFeatures(FixedTexts[FeatureRows]):
     """X = F V with rows of length 1; zero until it is started."""
 
-    directions: Float[Tensor, "features dim"]
-
-    def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
-        super().__init__(vocabulary_size, dim, generator)
-        self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
-
-    def start(self, features: FeatureRows, seed: int) -> None:
-        """Find the strongest directions of ``features``."""
-        rows = normalize(features.rows.double()).numpy()
+    def start(self, texts: FeatureRows, seed: int) -> None:
+        """Find the strongest directions of the features."""
+        rows = normalize(texts.rows.double()).numpy()
         self.directions.copy_(torch.from_numpy(strongest_directions(rows, self.dim, seed)))
 
-    def narrowed(self, dim: int) -> "FrozenFeatures":
-        """Return the same with the ``dim`` strongest of its directions."""
-        narrow = FrozenFeatures(len(self.directions), dim, torch.Generator())
-        narrow.directions.copy_(self.directions[:, :dim])
-        return narrow
-
     def project(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
-        """Return F V; its first columns are those of a narrower encoder."""
+        """Return F V."""
         return normalize(texts.rows.to(self.directions.dtype)) @ self.directions
-
-    def prepare(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
-        """Return X, which no step changes."""
-        return normalize(self.project(texts))
-
-    def forward(self, prepared: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
-        """Return X."""
-        return prepared

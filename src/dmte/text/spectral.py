@@ -11,9 +11,9 @@ import scipy.sparse as sp
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import normalize
 
-from dmte.text.encoder import TextEncoder, WordParts
+from dmte.text.encoder import WordParts
+from dmte.text.fixed import FixedTexts
 from dmte.text.tfidf import rarity, strongest_directions, weigh_words
 from dmte.text.vocabulary import TokenizedTexts
 
@@ -22,15 +22,13 @@ NUM_ITERATIONS = 4
 take with eight."""
 
 
-class SpectralWords(TextEncoder[TokenizedTexts, Tensor]):
+class SpectralWords(FixedTexts[TokenizedTexts]):
     """X = B V with rows of length 1; zero until it is started."""
 
-    directions: Float[Tensor, "words dim"]
     rarities: Float[Tensor, " words"]
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
         super().__init__(vocabulary_size, dim, generator)
-        self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
         self.register_buffer("rarities", torch.zeros(vocabulary_size))
 
     def start(self, texts: TokenizedTexts, seed: int) -> None:
@@ -41,25 +39,10 @@ class SpectralWords(TextEncoder[TokenizedTexts, Tensor]):
         self.directions.copy_(torch.from_numpy(directions))
         self.rarities.copy_(torch.from_numpy(rarities))
 
-    def narrowed(self, dim: int) -> "SpectralWords":
-        """Return the same with the ``dim`` strongest of its directions."""
-        narrow = SpectralWords(len(self.rarities), dim, torch.Generator())
-        narrow.directions.copy_(self.directions[:, :dim])
-        narrow.rarities.copy_(self.rarities)
-        return narrow
-
     def project(self, texts: TokenizedTexts) -> Float[Tensor, "texts dim"]:
-        """Return B V; its first columns are those of a narrower encoder."""
+        """Return B V."""
         features = torch.from_numpy(self._weigh(texts) @ self.directions.numpy())
         return features.to(self.directions.dtype)
-
-    def prepare(self, texts: TokenizedTexts) -> Float[Tensor, "texts dim"]:
-        """Return X, which no step changes."""
-        return normalize(self.project(texts))
-
-    def forward(self, prepared: Float[Tensor, "texts dim"]) -> Float[Tensor, "texts dim"]:
-        """Return X."""
-        return prepared
 
     def word_parts(self, texts: TokenizedTexts) -> WordParts:
         """Return B, every row divided by the length that B V has there, and V."""

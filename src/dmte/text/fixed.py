@@ -1,0 +1,49 @@
+"""Texts that are fixed before training: rows of a matrix in its strongest directions.
+
+    X = B V, every row divided by its length
+
+B has a row per text, V is found once, from the texts that training starts with, and nothing is
+learned of either. So texts that come later get a row in the same space.
+"""
+
+from abc import abstractmethod
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from dmte.text.encoder import TextEncoder, Texts
+
+
+class FixedTexts(TextEncoder[Texts, Tensor]):
+    """X = B V with rows of length 1; zero until it is started."""
+
+    directions: Float[Tensor, "columns dim"]
+    """V."""
+
+    def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
+        super().__init__(vocabulary_size, dim, generator)
+        self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
+
+    @abstractmethod
+    def start(self, texts: Texts, seed: int) -> None:
+        """Find the strongest directions of ``texts``."""
+
+    @abstractmethod
+    def project(self, texts: Texts) -> Float[Tensor, "texts dim"]:
+        """Return B V; its first columns are those of a narrower encoder."""
+
+    def narrowed(self, dim: int) -> "FixedTexts[Texts]":
+        """Return the same with the ``dim`` strongest of its directions."""
+        narrow = type(self)(len(self.directions), dim, torch.Generator())
+        narrow.load_state_dict(self.state_dict() | {"directions": self.directions[:, :dim]})
+        return narrow
+
+    def prepare(self, texts: Texts) -> Float[Tensor, "texts dim"]:
+        """Return X, which no step changes."""
+        return normalize(self.project(texts))
+
+    def forward(self, prepared: Float[Tensor, "texts dim"]) -> Float[Tensor, "texts dim"]:
+        """Return X."""
+        return prepared
