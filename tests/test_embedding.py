@@ -112,3 +112,9 @@ def test_loading_from_nowhere_says_so(tmp_path: Path) -> None:
 def test_ids_and_vectors_must_match() -> None:
     with pytest.raises(ConfigError, match="2 ids for 1 vectors"):
         Embedding(("a", "b"), torch.ones(1, 2), 2)
+
+
+def test_a_note_is_found_by_the_last_part_of_its_path() -> None:
+    embedding = Embedding(("garden/Roses", "music/Prose"), torch.eye(2), text_dim=2)
+    with pytest.raises(UnknownVertexError, match="did you mean 'garden/Roses'"):
+        embedding.position("roses")

@@ -156,7 +156,9 @@ def new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
     if path.is_dir():
         raise StorageError(f"{path} is a folder; give the name of a file")
     if path.exists() and not replace:
-        raise StorageError(f"{path} exists already and is not overwritten; give another place")
+        raise StorageError(
+            f"{path} exists already and is not overwritten; give another place, or --force"
+        )
     if path.parent.is_file():
         raise StorageError(f"{path} cannot be written: {path.parent} is a file, not a folder")
     begun = path.with_name(f".{path.name}.{os.getpid()}.part")

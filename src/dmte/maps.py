@@ -253,8 +253,9 @@ def _groups(network: TextualNetwork, chosen: Int[np.ndarray, " some"]) -> list[_
         rest = np.flatnonzero(first >= len(COLORS))
         groups.append(_Group(f"{more:,} other labels", "others", rest, "#AAAAAA", "."))
     for number, name in enumerate(order[: len(COLORS)]):
-        members = np.flatnonzero(first == number)
-        groups.append(_Group(name, "label", members, COLORS[number], SHAPES[number]))
+        # Whoever has a label may be shown in a commoner one of theirs.
+        if len(members := np.flatnonzero(first == number)):
+            groups.append(_Group(name, "label", members, COLORS[number], SHAPES[number]))
     return groups
 
 
@@ -346,8 +347,9 @@ class _Canvas:
     def name_groups(self) -> None:
         """Write the name of every label where its vertices are thickest, the commonest first."""
         for group in self.groups:
-            if group.kind == "label" and len(group.members):
-                box = {"boxstyle": "round,pad=0.2", "fc": "white", "ec": group.color, "lw": 1.8}
+            if group.kind == "label":
+                # What lies below shows through.
+                box = {"boxstyle": "round,pad=0.2", "fc": "#FFFFFFB0", "ec": group.color, "lw": 1.8}
                 text = self.figure.text(
                     0, 0, shorten(group.name), fontsize=9, ha="center", va="center", bbox=box
                 )

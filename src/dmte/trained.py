@@ -129,7 +129,11 @@ class TrainedModel:
             )
         tokens = self.vocabulary.encode([text])
         if len(tokens.tokens) == 0:
-            raise ConfigError(f"no word of {text!r} occurs in the texts of the model")
+            raise ConfigError(
+                f"no word of {text!r} occurs in the texts of the model"
+                if text.strip()
+                else "the text is empty"
+            )
         alone = self.model.transition_of(sp.csr_array((1, 1)))
         with torch.no_grad():
             return self.model.text_embedding(self.model.encoder.prepare(tokens), alone)[0]

@@ -139,7 +139,7 @@ def extend(network: TextualNetwork, new: TextualNetwork, *, skip_known: bool) ->
         raise NetworkError(
             f"the vertex {given_again[0]!r} is in the model already"
             f"{_and_others(len(given_again) - 1)}, and its vector does not change; skip what is "
-            "known (skip-known), give new vertices ids of their own, or train again"
+            "known (--skip-known), give new vertices ids of their own, or train again"
         )
     if is_old.all():
         raise NetworkError("every vertex is in the model already; there is no new one to embed")

@@ -45,8 +45,8 @@ def spectral_start(
     if not bool(widest.directions.any()):
         what = "feature is other than zero" if isinstance(texts, FeatureRows) else "text has a word"
         raise TrainingError(
-            f"no {what}, and texts are all this recipe learns from; the paper's recipe learns "
-            "from the links alone as well"
+            f"no {what}, and texts are all this recipe learns from; the paper's recipe, "
+            "--recipe paper, learns from the links alone as well"
         )
     if len(widths) == 1:
         return widest

@@ -317,7 +317,7 @@ QUESTIONS = {
     "neither vertex nor text": Case("similar model", {}, "--vertex ID or --text"),
     "both vertex and text": Case("similar model --vertex fox --text x", {}, "either"),
     "a text without a known word": Case("similar model --text zzz", {}, "no word of 'zzz'"),
-    "an empty text": Case("similar model --text ''", {}, "no word"),
+    "an empty text": Case("similar model --text ''", {}, "the text is empty"),
     "a label that nobody has": Case("similar model --vertex fox --label city", {}, "'city'"),
     "the structure of a text": Case("similar model --text fox --half structure", {}, "structure"),
     "a half that is none": Case("similar model --vertex fox --half left", {}, "left"),

@@ -351,12 +351,21 @@ def test_a_name_is_the_data_set_and_a_path_is_the_folder() -> None:
     assert read_network("concepts").num_vertices > 1
 
 
-@pytest.mark.parametrize("source", ["nope", "x" * 5000, "a\0b", "", "no/such/folder"])
+@pytest.mark.parametrize("source", ["nope", "x" * 5000, "a\0b", ""])
 def test_anything_else_is_refused_with_what_is_accepted(source: str) -> None:
     with pytest.raises(NetworkError) as error:
         read_network(source)
     for accepted in [*DATASETS, "data.txt", ".csv", ".jsonl", "links"]:
         assert accepted in str(error.value)
+
+
+def test_what_does_not_exist_is_said_to_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for name in ("nots", "papers.cvs"):
+        with pytest.raises(NetworkError, match="does not exist"):
+            read_network(tmp_path / name)
+    with pytest.raises(NetworkError, match=r"does not exist; did you mean .*/notes\?"):
+        read_network(tmp_path / "nots")
 
 
 def test_a_data_set_that_is_not_here_says_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:

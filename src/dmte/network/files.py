@@ -64,9 +64,11 @@ def read_network(
         pair = FORMATS[kind](read_content(path, format), columns)
         network = network_from_tables(*pair, columns=columns, directed=directed, known=known)
     else:
+        if format is None and ("/" in str(source) or path.suffix) and not holds(path.exists):
+            raise NetworkError(f"{source} does not exist{_sibling_like(path)}")
         wrong = f"{str(source)!r}" if format is None else f"the format {format!r} of {source}"
         close = get_close_matches(str(source), DATASETS, n=1)
-        hint = f"; did you mean {close[0]}?" if close else ""
+        hint = f"; did you mean {close[0]}?" if close else _sibling_like(path)
         raise NetworkError(
             f"{wrong} is neither a data set ({', '.join(DATASETS)}) nor a folder that holds "
             f"{TEXTS} and {GRAPH} or Markdown files nor a file of vertices with a column of links "
@@ -75,6 +77,16 @@ def read_network(
     if not known:
         _warn_of_gaps(str(source), network)
     return network
+
+
+def _sibling_like(path: Path) -> str:
+    """Return a hint at a file or folder beside ``path`` whose name comes close."""
+    try:
+        names = [sibling.name for sibling in path.parent.iterdir()]
+    except OSError:
+        return ""
+    close = get_close_matches(path.name, names, n=1)
+    return f"; did you mean {path.with_name(close[0])}?" if close else ""
 
 
 def read_tables(
