@@ -245,9 +245,10 @@ class Embedding:
         """
         return conversions.to_keyed_vectors(self.ids, self.vectors)
 
-    def to_networkx(self, network: TextualNetwork, *, vector: str = "vector") -> Any:
+    def to_networkx(self, network: TextualNetwork | None = None, *, vector: str = "vector") -> Any:
         """Return ``network`` as a networkx graph whose vertices carry their vectors.
 
+        Without a network it is the vertices alone, with no edges and no texts.
         Vertices also have a ``text`` and, where there are labels, a list ``label``; edges have a
         ``weight``, and those given more than once are one with the sum, as in ``adjacency()``.
         ``network_from_networkx`` reads the graph back.
@@ -263,6 +264,9 @@ class Embedding:
             MissingExtraError: networkx is not installed.
             UnknownVertexError: A vertex of the network has no vector.
         """
+        if network is None:
+            no_edges = torch.empty((0, 2), dtype=torch.int64)
+            network = TextualNetwork(ids=self.ids, texts=("",) * len(self), edges=no_edges)
         rows = [self.position(name) for name in network.ids]
         return conversions.to_networkx(network, self.vectors[rows], vector)
 

@@ -41,7 +41,9 @@ TITLES: Mapping[Way, str] = MappingProxyType({"tsne": "t-SNE", "pca": "PCA", "um
 LIMITS: Mapping[Way, int] = MappingProxyType({"tsne": 5_000, "umap": 50_000, "pca": 1_000_000})
 """Most vertices on a map; t-SNE took 36 s for its on one core, the others are not measured."""
 NAMES = 30
-"""Vertices that are named where there are no labels."""
+"""Vertices that are named where there are no labels, or few vertices."""
+FEW = 200
+"""Vertices among which some are named beside their labels."""
 CROWDED = 2_000  # Points; more of them are pixels even in SVG and PDF, which would be slow to open.
 LONGEST = 28  # Letters of a name.
 TRIES = 20  # Vertices that are looked at for every name; where all is full, more would not help.
@@ -141,7 +143,9 @@ class Map:
         canvas.draw_points()
         canvas.settle()
         canvas.name_groups()
-        wanted = (0 if network.labels else NAMES) if self.names is None else self.names
+        # Among many, names of labels say more than those of some vertices.
+        names_most = not network.labels or len(chosen) <= FEW
+        wanted = (NAMES if names_most else 0) if self.names is None else self.names
         names = canvas.name_vertices(_by_degree(network, chosen), wanted)
         save_figure(figure, Path(path), replace=replace)
         in_color = {g.name: len(g.members) for g in canvas.groups if g.kind == "label"}

@@ -31,6 +31,9 @@ def test_the_demo_scores_finds_and_draws(dmte: Run, cli_folder: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     result = json.loads(done.stdout)
+    jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema, as make setup does")
+    schema = Path(__file__).parents[2] / "docs" / "schemas" / "demo.json"
+    jsonschema.validate(result, json.loads(schema.read_text("utf-8")))
     auc = result["auc"]
     assert auc["dmte"] > auc["tfidf"] > 0.6
     assert auc["dmte"] > auc["adamic-adar"] > 0.6

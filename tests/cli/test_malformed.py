@@ -309,8 +309,12 @@ QUESTIONS = {
     "an unknown vertex to explain": Case("explain model fox hn", {}, "'hen'"),
     "a vertex explained by itself": Case("explain model fox fox", {}, "twice"),
     "an id in another case": Case("similar model --vertex FOX", {}, "'fox'"),
-    "more neighbors than there are": Case("similar model --vertex fox -k 1000", {}, "", code=0),
-    "more suggestions than there are": Case("suggest model -k 1000000", {}, "", code=0),
+    "more neighbors than there are": Case(
+        "similar model --vertex fox -k 1000", {}, "there are only", code=0
+    ),
+    "more suggestions than there are": Case(
+        "suggest model -k 1000000", {}, "there are only", code=0
+    ),
     "no neighbors at all": Case("similar model --vertex fox -k 0", {}, "k must be at least 1"),
     "fewer neighbors than none": Case("suggest model -k -3", {}, "k must be at least 1"),
     "a count that is no number": Case("similar model --vertex fox -k many", {}, "-k"),

@@ -22,6 +22,7 @@ ANSWERS = [
     ("suggest", ("suggest", "model", "--vertex", "b-tree")),
     ("plot", ("plot", "model", "--by", "pca", "--out", "map.png")),
     ("plot", ("plot", "model", "--what", "training", "--out", "training.png")),
+    ("datasets-list", ("datasets", "list")),
     ("evaluate-links", ("evaluate", "links", "concepts", *FEW)),
     ("evaluate-classes", ("evaluate", "classes", "concepts", "--label-fraction", ".5", *FEW)),
 ]

@@ -8,7 +8,7 @@ instead.
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
@@ -24,6 +24,9 @@ from typer.exceptions import TyperException
 from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted
 
 DEBUG = "--debug"
+QUIET = ("--quiet", "-q")
+SILENT = frozenset({"info", "similar", "suggest", "explain", "classify", "embed", "export"})
+"""Verbs that show no progress, so that being quiet is to give no warnings."""
 INTERRUPTED = 130
 """The exit code of a process that Ctrl-C ended, by the shell's convention; typer's as well."""
 
@@ -127,13 +130,16 @@ def _options(
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits the process."""
-    given, is_debugging = _without_debug(sys.argv[1:] if arguments is None else arguments)
+    given, is_debugging = _without((DEBUG,), sys.argv[1:] if arguments is None else arguments)
+    is_quiet = False
+    if given and given[0] in SILENT:  # They show no progress; what is left to silence are warnings.
+        given, is_quiet = _without(QUIET, given)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # A terminal may not know λ.
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("always", DmteWarning)
+            warnings.simplefilter("ignore" if is_quiet else "always", DmteWarning)
             warnings.showwarning = partial(_show_warning, warnings.showwarning)
             code = app(given or ["--help"], prog_name="dmte", standalone_mode=False)
     except BrokenPipeError:
@@ -149,14 +155,14 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code or 0)
 
 
-def _without_debug(arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """Return the line without --debug, and whether it was there; what follows -- is left alone.
+def _without(flags: Collection[str], arguments: Sequence[str]) -> tuple[list[str], bool]:
+    """Return the line without a flag, and whether it was there; what follows -- is left alone.
 
-    >>> _without_debug(["info", "--debug", "x", "--", "--debug"])
+    >>> _without((DEBUG,), ["info", "--debug", "x", "--", "--debug"])
     (['info', 'x', '--', '--debug'], True)
     """
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    options = [argument for argument in arguments[:end] if argument != DEBUG]
+    options = [argument for argument in arguments[:end] if argument not in flags]
     return [*options, *arguments[end:]], len(options) < end
 
 

@@ -15,7 +15,7 @@ from dmte.cli.output import complete, print_json
 from dmte.curves import MEASURES, draw_results, draw_training, read_result_file
 from dmte.embedding import Half
 from dmte.errors import ConfigError
-from dmte.maps import LIMITS, NAMES, Map, Way
+from dmte.maps import FEW, LIMITS, NAMES, Map, Way
 from dmte.plots import METADATA, refuse_unknown_kind
 from dmte.trained import TrainedModel
 
@@ -40,7 +40,8 @@ def plot(
     names: Annotated[
         int | None,
         typer.Option(
-            help=f"Vertices to name on a map, best linked first; {NAMES} without labels, else 0."
+            help=f"Vertices to name on a map, best linked first; {NAMES} without labels or of at "
+            f"most {FEW} vertices, else 0."
         ),
     ] = None,
     limit: Annotated[

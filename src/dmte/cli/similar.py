@@ -12,7 +12,7 @@ from dmte.cli.neighbors import COLUMNS, describe, table
 from dmte.cli.networks import JsonOption
 from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
 from dmte.embedding import Half
-from dmte.errors import ConfigError
+from dmte.errors import ConfigError, warn
 from dmte.network import TextualNetwork
 from dmte.trained import TrainedModel
 
@@ -45,6 +45,8 @@ def similar(
     else:
         neighbors = trained.most_similar_to_text(str(text), k, among=among)
     rows = describe(trained.network, vertex, neighbors)
+    if len(rows) < k:
+        warn(f"there are only {len(rows):,} to show, not {k:,}")
     if as_json:
         print_json({"vertex": vertex, "text": text, "half": half, "neighbors": rows})
     elif as_csv:

@@ -8,6 +8,7 @@ from dmte.cli.neighbors import shorten, terminal_width
 from dmte.cli.networks import JsonOption
 from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
 from dmte.cli.similar import CountOption, ModelArgument
+from dmte.errors import warn
 from dmte.suggestions import Suggestion, suggest_links
 from dmte.trained import TrainedModel
 
@@ -27,6 +28,8 @@ def suggest(
     refuse_both(as_json=as_json, as_csv=as_csv)
     trained = TrainedModel.load(model)
     found = suggest_links(trained.embedding, trained.network, k, vertex)
+    if len(found) < k:
+        warn(f"there are only {len(found):,} to show, not {k:,}")
     rows = [one._asdict() | {"score": round(one.score, 4)} for one in found]
     if as_json:
         print_json({"vertex": vertex, "suggestions": rows})

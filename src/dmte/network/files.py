@@ -211,15 +211,15 @@ def _warn_of_gaps(name: str, network: TextualNetwork) -> None:
     """Say what it means that a network has links alone, or texts alone."""
     if not len(network.edges):
         warn(
-            f"{name} has no links between its {network.num_vertices:,} vertices: there is nothing "
-            "to train on, and only methods of text alone can be used; add a column of links or a "
-            "table of edges"
+            f"{name} has no links between its {network.num_vertices:,} vertices: nothing can be "
+            "learned, and vectors are those of the texts alone; add a column of links or a table "
+            "of edges"
         )
     elif not any(network.texts):
         warn(
-            f"{name} has no texts for its {network.num_vertices:,} vertices: vectors will come "
-            "from links alone, and no text can be searched for; add a column of texts or a table "
-            "of vertices"
+            f"{name} has no texts for its {network.num_vertices:,} vertices: only the paper's "
+            "recipe (--recipe paper) learns from links alone, and no text can be searched for; add "
+            "a column of texts or a table of vertices"
         )
 
 
