@@ -18,6 +18,8 @@ from dmte.network.split import draw_non_edges, strict_split
 from dmte.network.textual_network import TextualNetwork, adjacency_matrix
 from dmte.randomness import generator_for
 
+MOST_UNLINKED = 5000
+"""Vertices without an edge that take part in training at most."""
 NUM_NON_EDGES = 5000
 """Non-edges to validate on at least: they cost little, and few of them would add noise."""
 
@@ -97,7 +99,7 @@ class SupervisedEdges:
 
 
 def sample_unlinked(network: TextualNetwork, seed: int) -> Int[Tensor, " unlinked"]:
-    """Return vertices without an edge: all of them, or as many as have one.
+    """Return vertices without an edge: all of them, or as many as have one, or 5,000.
 
     More would cost more than the edges do, and tell no more.
     """
@@ -105,7 +107,7 @@ def sample_unlinked(network: TextualNetwork, seed: int) -> Int[Tensor, " unlinke
     is_linked[network.edges.flatten()] = True
     unlinked = (~is_linked).nonzero().flatten()
     order = torch.randperm(len(unlinked), generator=generator_for(seed, "unlinked"))
-    return unlinked[order[: int(is_linked.sum())]]
+    return unlinked[order[: min(int(is_linked.sum()), MOST_UNLINKED)]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
