@@ -109,3 +109,15 @@ def test_plain_records_are_a_table_and_their_links_must_be_right() -> None:
 )
 def test_a_malformed_document_is_refused_with_its_place(content: str, message: str) -> None:
     assert refusal("v.json", content).startswith(message)
+
+
+def test_works_that_say_little_of_themselves_keep_their_keywords(tmp_path: Path) -> None:
+    works = [
+        {"id": "a", "title": "One", "abstract": "t", "keyword": "k1, k2"},
+        {"id": "b", "title": "Two", "keywords": ["k2"]},
+    ]
+    path = tmp_path / "library.json"
+    path.write_text(json.dumps(works), encoding="utf-8")
+    with pytest.warns(DmteWarning, match="no links"):
+        network = read_network(path)
+    assert network.labels == (frozenset({"k1", "k2"}), frozenset({"k2"}))

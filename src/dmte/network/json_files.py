@@ -72,17 +72,17 @@ def read_json(content: Content) -> Table:
 
 
 def _table(name: str, rows: list[dict[str, Any]], place: Callable[[int], str]) -> Table:
-    works = [_is_work(row) for row in rows]
+    # A library is of works altogether, though some of them say little of themselves.
+    are_works = any(map(_is_work, rows))
     records = [
-        _complete(place(number), row) if work else row
-        for number, (row, work) in enumerate(zip(rows, works, strict=True))
+        _complete(place(number), row) if are_works else row for number, row in enumerate(rows)
     ]
     names = dict.fromkeys(column for record in records for column in record)
     return Table(
         name=name,
         columns=LazyColumns(names, lambda column: [record.get(column) for record in records]),
         place=place,
-        open_links=any(works),
+        open_links=are_works,
     )
 
 
@@ -127,7 +127,8 @@ def _refuse_half_characters(place: str, row: dict[str, Any]) -> None:
 
 
 def _is_work(row: Mapping[str, Any]) -> bool:
-    return not (OPENALEX_SIGNS | CSL_SIGNS).isdisjoint(row)
+    is_described = {"title", "keyword"} <= row.keys()  # As in CSL, where it is one string.
+    return is_described or not (OPENALEX_SIGNS | CSL_SIGNS).isdisjoint(row)
 
 
 def _complete(place: str, work: dict[str, Any]) -> dict[str, Any]:
