@@ -143,7 +143,7 @@ def test_the_loss_is_the_four_parts_edge_by_edge(*, directed: bool) -> None:
 
     total = torch.zeros(())
     alphas = [getattr(SMALL.objective, part) for part in PARTS]
-    for at, weight in enumerate(edges.weights):
+    for at, weight in enumerate(edges.weights.float()):
         u, v = int(edges.source[at]), int(edges.target[at])
         for part, alpha in enumerate(alphas):
             gain = torch.sigmoid(scores(u, v)[part]).log()
@@ -151,7 +151,7 @@ def test_the_loss_is_the_four_parts_edge_by_edge(*, directed: bool) -> None:
                 gain = gain + torch.sigmoid(-scores(u, z)[part]).log()
             total = total - alpha * weight * gain
     found = trainer.loss(torch.arange(5), generator_for(0, "negatives"))
-    torch.testing.assert_close(found, total / edges.weights.sum())
+    torch.testing.assert_close(found, total / edges.weights.float().sum())
 
 
 def test_a_pair_is_scored_by_its_own_texts_and_the_structure() -> None:

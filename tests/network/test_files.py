@@ -292,9 +292,7 @@ def test_a_table_of_vertices_with_links_is_a_network() -> None:
 
 def test_texts_alone_are_read_with_a_warning() -> None:
     Path("pages.csv").write_text("id,text\na,b\n")
-    with pytest.warns(
-        DmteWarning, match=r"pages.csv has no links between its 1 vertices: there is"
-    ):
+    with pytest.warns(DmteWarning, match=r"pages.csv has no links between its 1 vertices: nothing"):
         assert read_network("pages.csv").texts == ("b",)
 
 
@@ -310,7 +308,7 @@ def test_texts_alone_are_read_with_a_warning() -> None:
 )
 def test_edges_alone_are_read_with_a_warning(name: str, content: str) -> None:
     Path(name).write_text(content)
-    with pytest.warns(DmteWarning, match=f"{name} has no texts for its 2 vertices: vectors will"):
+    with pytest.warns(DmteWarning, match=f"{name} has no texts for its 2 vertices: only the"):
         network = read_network(name)
     assert (network.ids, network.edges.tolist()) == (("a", "b"), [[0, 1]])
 
