@@ -67,7 +67,8 @@ class Fold:
         ``prepared`` is what the encoder made of the texts of all vertices.
         """
         self._all_texts = prepared
-        self._whole_transition = self.model.transition_of(self.train.adjacency())
+        if self.held_back is not None:
+            self._whole_transition = self.model.transition_of(self.train.adjacency())
         self._texts = self.model.encoder.prepare(texts.select(self.edges.members))
         if self.settings.hide_supervised:
             self._entries = EdgeEntries.of(self.edges)
