@@ -82,7 +82,7 @@ def _able(request: pytest.FixtureRequest) -> None:
         pytest.skip(reason)
 
 
-LESS_WORK = {"epochs": 20, "dim": 16, "walks_per_vertex": 4, "samples_per_edge": 10}
+LESS_WORK = {"epochs": 4, "dim": 16, "walks_per_vertex": 2, "samples_per_edge": 5}
 
 
 def quick(name: str) -> Method:
@@ -107,8 +107,32 @@ def all_pairs(size: int) -> Tensor:
 
 
 @cache
-def fitted(name: str, seed: int = 0) -> PairScorer:
-    return quick(name).fit(network(), seed)
+def fitted(name: str) -> PairScorer:
+    return quick(name).fit(network(), 0)
+
+
+class Again(NamedTuple):
+    """A second fit, and what was seen of it."""
+
+    scorer: PairScorer
+    heard: list[float]
+    states: list[list[int]]
+    """Of the global generators, before it and after it."""
+
+
+@cache
+def fitted_again(name: str) -> Again:
+    heard: list[float] = []
+    before = global_states()
+    with listening(heard.append):
+        scorer = quick(name).fit(network(), 0)
+    return Again(scorer, heard, [before, global_states()])
+
+
+def global_states() -> list[int]:
+    """Return the states of the global generators of torch and NumPy."""
+    numpy_state = np.random.get_state(legacy=False)["state"]["key"]  # noqa: NPY002
+    return [*torch.get_rng_state().tolist(), *numpy_state.tolist()]
 
 
 def scores(scorer: PairScorer) -> Tensor:
@@ -140,20 +164,12 @@ def test_links_only_names_those_that_have_no_vectors(name: str) -> None:
 
 
 def test_the_same_seed_gives_the_same_bits(name: str) -> None:
-    assert torch.equal(scores(quick(name).fit(network(), 0)), scores(fitted(name)))
+    assert torch.equal(scores(fitted_again(name).scorer), scores(fitted(name)))
 
 
 def test_global_generators_are_left_alone(name: str) -> None:
-    before, numpy_before = torch.get_rng_state(), numpy_state()
-    quick(name).fit(network(), 1)
-    assert torch.equal(torch.get_rng_state(), before)
-    assert numpy_state() == numpy_before
-
-
-def numpy_state() -> list[int]:
-    """Return the state of NumPy's global generator."""
-    state: list[int] = np.random.get_state(legacy=False)["state"]["key"].tolist()  # noqa: NPY002
-    return state
+    before, after = fitted_again(name).states
+    assert before == after
 
 
 def changed(name: str, change: Callable[[TextualNetwork], TextualNetwork]) -> bool:
@@ -211,9 +227,7 @@ def test_a_strange_network_is_embedded_or_refused_in_a_sentence(
 
 
 def test_a_fit_says_how_far_it_is_or_nothing(name: str) -> None:
-    heard: list[float] = []
-    with listening(heard.append):
-        quick(name).fit(network(), 0)
+    heard = fitted_again(name).heard
     assert heard == sorted(heard)
     assert not heard or 0 < heard[0] <= heard[-1] == pytest.approx(1.0)
 
@@ -278,6 +292,10 @@ for name in (*names, "dmte", "dmte-paper"):
     assert {name: r for name, r in ratios.items() if not 0.5 < float(r) < 2} == {}
 
 
+LESS_IS_EXPECTED = {"adamic-adar": 0.58, "sentence": 0.58}
+"""Most pairs of a topic have no common neighbor; the encoder of the tests knows no topics."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "random"])
 def test_a_method_beats_chance_where_topics_are_planted(name: str) -> None:
@@ -288,4 +306,4 @@ def test_a_method_beats_chance_where_topics_are_planted(name: str) -> None:
         method = replace(method, walks_per_vertex=10, dim=64)  # type: ignore[type-var]
     elif isinstance(method, DmteMethod):
         method = replace(method, dim=64)
-    assert task.auc(method.fit(task.train, 0)) > 0.52
+    assert task.auc(method.fit(task.train, 0)) > LESS_IS_EXPECTED.get(name, 0.7)
