@@ -104,6 +104,21 @@ def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: Textua
         torch.testing.assert_close(found.detach(), slow)
 
 
+def test_an_epoch_learns_from_other_words_than_the_one_before(topics: TextualNetwork) -> None:
+    run = TrainingRun(topics, Settings(dim=16, epochs=3, folds=1, word_dropout=0.5), seed=0)
+    fold = run.folds[0]
+    seen = [fold._texts for _ in run.epochs()]
+    whole = fold.model.encoder.prepare(fold._words)
+    assert not any(torch.equal(texts, whole) for texts in seen)
+    assert not torch.equal(seen[0], seen[1])
+    again = fold._words.thinned(0.5, fold._generator("words", 2))
+    assert torch.equal(seen[2], fold.model.encoder.prepare(again))
+    # What is judged and returned has all words.
+    assert torch.equal(
+        fold._all_texts, fold.model.encoder.prepare(run.vocabulary.encode(topics.texts))
+    )
+
+
 def test_learning_helps_where_links_follow_topics(topics: TextualNetwork) -> None:
     task = strict_task(topics, 0.8, seed=0)
     run = TrainingRun(task.train, Settings(), seed=0)

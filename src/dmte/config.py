@@ -61,6 +61,9 @@ class Settings:
     """How often a word must occur to be learned; the paper keeps every word."""
     max_vocabulary: int | None = None
     """How many words are learned at most, the commonest first."""
+    word_dropout: float = 0.5
+    """Share of the words that are left out of the texts an epoch learns from, afresh each epoch; 0
+    in the paper. Features are not words, and stay."""
 
     objective: ObjectiveWeights = field(default_factory=ObjectiveWeights)
     """The weights α of the four parts: text-text, structure-structure, structure-text and
@@ -142,13 +145,11 @@ class Settings:
 
     def _check_numbers(self) -> None:
         numbers = ("validation_fraction", "learning_rate", "mixing_learning_rate", "sharpness")
-        for name in (*numbers, "noise_power"):
+        for name in (*numbers, "noise_power", "word_dropout"):
             if not _is_number(getattr(self, name)):
                 raise ConfigError(f"{name} must be a number, not {getattr(self, name)!r}")
-        if not 0 <= self.validation_fraction < 1:
-            raise ConfigError(
-                f"validation_fraction must be from 0 to below 1, not {self.validation_fraction}"
-            )
+        _check_share("validation_fraction", self.validation_fraction)
+        _check_share("word_dropout", self.word_dropout)
         for name in ("learning_rate", "mixing_learning_rate", "sharpness"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ConfigError(f"{name} must be above 0, not {getattr(self, name)}")
@@ -234,6 +235,11 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
+def _check_share(name: str, value: float) -> None:
+    if not 0 <= value < 1:
+        raise ConfigError(f"{name} must be from 0 to below 1, not {value}")
+
+
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
     if value not in choices:
         raise ConfigError(f"{name} must be one of {', '.join(choices)}, not {value!r}")
@@ -248,6 +254,7 @@ PAPER = Settings(
     mixing=False,
     unit_rows=False,
     structure=True,
+    word_dropout=0.0,
     loss="pointwise",
     num_negatives=1,
     noise_power=0.75,

@@ -34,9 +34,10 @@ def estimate(network: TextualNetwork, settings: Settings) -> Cost:
     fold = run.folds[0]
     batch = torch.arange(min(fold.batch_size, run.num_edges))
     step = fastest_seconds(lambda: fold.step(batch, generator_for(0, "estimate")), NUM_STEPS)
+    words = fastest_seconds(lambda: fold.leave_words_out(0), NUM_STEPS)
     look = fastest_seconds(lambda: fold.look(0), NUM_STEPS)
     num_steps = math.ceil(run.num_edges / fold.batch_size)
-    epoch = step * num_steps + look / settings.validate_every
+    epoch = words + step * num_steps + look / settings.validate_every
     seconds = start_seconds + epoch * settings.epochs * len(run.folds)
     return Cost(_memory_bytes(run, len(batch)), seconds)
 

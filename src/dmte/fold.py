@@ -69,7 +69,8 @@ class Fold:
         self._all_texts = prepared
         if self.held_back is not None:
             self._whole_transition = self.model.transition_of(self.train.adjacency())
-        self._texts = self.model.encoder.prepare(texts.select(self.edges.members))
+        self._words = texts.select(self.edges.members)
+        self._texts = self.model.encoder.prepare(self._words)
         if self.settings.hide_supervised:
             self._entries = EdgeEntries.of(self.edges)
         else:
@@ -103,6 +104,7 @@ class Fold:
         Raises:
             TrainingError: The loss or a parameter is no longer a finite number.
         """
+        self.leave_words_out(epoch)
         order = torch.randperm(len(self.edges), generator=self._generator("order", epoch))
         negatives = self._generator("negatives", epoch)
         total, total_weight = torch.zeros(()), 0.0
@@ -112,6 +114,12 @@ class Fold:
             total, total_weight = total + parts * weight, total_weight + weight
         self._check_finite(epoch, "a parameter", *self.model.parameters())
         return total / total_weight
+
+    def leave_words_out(self, epoch: int) -> None:
+        """Let the steps to come read the texts without the words that this epoch does without."""
+        if share := self.settings.word_dropout:
+            words = self._words.thinned(share, self._generator("words", epoch))
+            self._texts = self.model.encoder.prepare(words)
 
     def step(
         self, batch: Int[Tensor, " batch"], generator: torch.Generator

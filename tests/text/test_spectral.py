@@ -31,7 +31,7 @@ def dense_words() -> np.ndarray:
     for i, text in enumerate(TEXTS):
         for j, word in enumerate(words):
             with_word = sum(word in other.split() for other in TEXTS)
-            rarity = 1 + np.log((1 + len(TEXTS)) / (1 + with_word))
+            rarity = np.log((1 + len(TEXTS)) / with_word)
             rows[i, j] = np.log1p(text.split().count(word)) * rarity
         length = np.linalg.norm(rows[i])
         rows[i] /= length or 1

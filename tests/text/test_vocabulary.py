@@ -228,6 +228,26 @@ def test_selecting_texts_equals_encoding_only_those(which: list[int]) -> None:
     assert selected.vocabulary_size == expected.vocabulary_size
 
 
+def test_thinned_texts_keep_about_the_rest_of_their_words_in_their_order() -> None:
+    texts = ["a b c d e f g h i j", "", "b a"] * 200
+    whole = Vocabulary.of(texts).encode(texts)
+    thin = whole.thinned(0.3, torch.Generator().manual_seed(0))
+    assert len(thin) == len(whole)
+    assert len(thin.tokens) / len(whole.tokens) == pytest.approx(0.7, abs=0.03)
+    for number in range(len(texts)):
+        kept, all_words = (
+            texts_.select(torch.tensor([number])).tokens.tolist() for texts_ in (thin, whole)
+        )
+        assert kept == [word for word in all_words if word in kept]
+    again = whole.thinned(0.3, torch.Generator().manual_seed(0))
+    assert torch.equal(thin.tokens, again.tokens)
+
+
+def test_nothing_is_thinned_out_by_a_share_of_zero() -> None:
+    texts = Vocabulary.of(["b a b"]).encode(["b a b", ""])
+    assert torch.equal(texts.thinned(0.0, torch.Generator()).offsets, texts.offsets)
+
+
 @given(words=words_of_three)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_the_bag_of_words_equals_the_slow_count(words: list[list[str]]) -> None:

@@ -38,6 +38,10 @@ class FeatureRows:
         """Return the rows of ``vertices``."""
         return FeatureRows(self.rows[vertices])
 
+    def thinned(self, share: float, generator: torch.Generator) -> "FeatureRows":  # noqa: ARG002
+        """Return the same rows: there are no words to leave out."""
+        return self
+
 
 EncoderInput = TokenizedTexts | FeatureRows
 """What an encoder may read of vertices."""

@@ -2,8 +2,9 @@
 
     X = B V, every row divided by its length
 
-with B the damped TF-IDF vectors and V the directions of the texts it was started from (see
-``tfidf``). Nothing of it is learned, so texts that come later get a row in the same space.
+with B the damped TF-IDF vectors, by the steep rarity, and V the directions of the texts it was
+started from (see ``tfidf``). Nothing of it is learned, so texts that come later get a row in the
+same space.
 """
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import Tensor
 
 from dmte.text.encoder import WordParts
 from dmte.text.fixed import FixedTexts
-from dmte.text.tfidf import rarity, strongest_directions, weigh_words
+from dmte.text.tfidf import steep_rarity, strongest_directions, weigh_words
 from dmte.text.vocabulary import TokenizedTexts
 
 NUM_ITERATIONS = 4
@@ -33,7 +34,7 @@ class SpectralWords(FixedTexts[TokenizedTexts]):
 
     def start(self, texts: TokenizedTexts, seed: int) -> None:
         """Find the strongest directions of ``texts``."""
-        rarities = rarity(texts)
+        rarities = steep_rarity(texts)
         words = weigh_words(texts, rarities, damped=True).astype(np.float32)
         directions = strongest_directions(words, self.dim, seed, NUM_ITERATIONS)
         self.directions.copy_(torch.from_numpy(directions))
@@ -41,8 +42,7 @@ class SpectralWords(FixedTexts[TokenizedTexts]):
 
     def project(self, texts: TokenizedTexts) -> Float[Tensor, "texts dim"]:
         """Return B V."""
-        features = torch.from_numpy(self._weigh(texts) @ self.directions.numpy())
-        return features.to(self.directions.dtype)
+        return torch.from_numpy(self._weigh(texts) @ self.directions.numpy())
 
     def word_parts(self, texts: TokenizedTexts) -> WordParts:
         """Return B, every row divided by the length that B V has there, and V."""
@@ -53,4 +53,6 @@ class SpectralWords(FixedTexts[TokenizedTexts]):
 
     def _weigh(self, texts: TokenizedTexts) -> sp.csr_array:
         """Return B."""
-        return weigh_words(texts, self.rarities.numpy().astype(np.float64), damped=True)
+        words = weigh_words(texts, self.rarities.numpy(), damped=True)
+        words.data = words.data.astype(self.directions.numpy().dtype)
+        return words

@@ -72,6 +72,12 @@ class TokenizedTexts:
         tokens = self.tokens[self.offsets[which].repeat_interleave(lengths) + within]
         return TokenizedTexts(tokens, offsets, self.vocabulary_size)
 
+    def thinned(self, share: float, generator: torch.Generator) -> "TokenizedTexts":
+        """Return the texts without about ``share`` of their words, each left out by a draw."""
+        kept = torch.rand(len(self.tokens), generator=generator) >= share
+        before = torch.cat([kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)])
+        return TokenizedTexts(self.tokens[kept], before[self.offsets], self.vocabulary_size)
+
     def bag_of_words(self) -> sp.csr_array:
         """Return B: row i holds how often each word stands in text i, divided by |t_i|."""
         lengths = self.lengths().numpy()

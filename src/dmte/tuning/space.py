@@ -57,6 +57,7 @@ SPACE: Mapping[str, Choice | Between | Whole] = MappingProxyType(
         "sharpness": Between(2.0, 40.0, log=True),
         "num_negatives": Whole(1, 20, log=True),
         "noise_power": Between(0.0, 1.0),
+        "word_dropout": Between(0.0, 0.8),
         "hide_supervised": Choice((False, True)),
     }
 )
@@ -68,6 +69,7 @@ NEARBY: Sequence[Mapping[str, Any]] = (
     {"num_negatives": 20},
     {"mixing_learning_rate": 0.003},
     {"sharpness": 20.0},
+    {"word_dropout": 0.0},
     {"mixing": False},
     {"transition": "walk"},
     {"structure": True, "dim": 512},
