@@ -39,6 +39,7 @@ LAYERS = [
     # its texts
     "randomness",
     "sparse",
+    "team",
     "text.vocabulary",
     "text.encoder",
     "text.word_average",

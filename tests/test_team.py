@@ -1,0 +1,164 @@
+"""Several processes that share the columns learn what one learns alone.
+
+The members of a team are threads here, each with a gloo of its own: what they exchange is the same,
+and no process has to be started.
+"""
+
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from dmte.config import PAPER, VARIANTS, Settings
+from dmte.errors import ConfigError, LostProcessError, TrainingError
+from dmte.network import TextualNetwork
+from dmte.team import ALONE, ConnectedTeam, Team, unit_rows
+from dmte.training import TrainingRun
+
+Result = TypeVar("Result")
+SMALL = replace(PAPER, dim=20, epochs=3, batch_size=60)  # Three processes have 3, 3 and 4 columns.
+CHANGED = ("encoder", "text_diffusion", "structure")
+KINDS: dict[str, Settings] = {
+    "recommended": Settings(dim=10, epochs=2),
+    "open width": Settings(epochs=1, folds=1),
+    "recommended and structure": Settings(dim=20, epochs=2, structure=True, folds=1),
+    "stopping early": replace(
+        SMALL, validation_fraction=0.2, validate_every=1, hide_supervised=True, patience=1
+    ),
+    **{
+        name: replace(SMALL, **{key: getattr(variant, key) for key in CHANGED})
+        for name, variant in VARIANTS.items()
+    },
+}
+
+
+def together(size: int, act: Callable[[Team], Result]) -> list[Result]:
+    """Return what every member of a team returns."""
+    store: Any = dist.HashStore()  # type: ignore[attr-defined]
+
+    def join(rank: int) -> Result:
+        group: Any = dist.ProcessGroupGloo(store, rank, size, timedelta(seconds=30))
+        return act(ConnectedTeam(group, rank, size))
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)  # Whoever has been answered goes on soon.
+    try:
+        with ThreadPoolExecutor(size) as pool:
+            return [done.result() for done in [pool.submit(join, rank) for rank in range(size)]]
+    finally:
+        sys.setswitchinterval(before)
+
+
+def learned(network: TextualNetwork, settings: Settings, team: Team = ALONE) -> Tensor | None:
+    run = TrainingRun(network, settings, seed=3, team=team, dtype=torch.float64)
+    for _ in run.epochs():
+        pass
+    found = run.gathered()
+    if found is None:
+        return None
+    assert found.embedding.vectors.dtype == torch.float64
+    return found.embedding.vectors
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_team_learns_what_one_process_learns(planted: TextualNetwork, kind: str) -> None:
+    alone = learned(planted, KINDS[kind])
+    for size in (2, 3):
+        first, *others = together(size, lambda team: learned(planted, KINDS[kind], team))
+        assert others == [None] * (size - 1)
+        torch.testing.assert_close(first, alone, rtol=0, atol=1e-10)
+
+
+def test_a_team_stops_where_one_process_stops(planted: TextualNetwork) -> None:
+    settings = replace(KINDS["stopping early"], epochs=30, learning_rate=0.1)
+
+    def history(team: Team) -> tuple[Any, ...]:
+        run = TrainingRun(planted, settings, seed=3, team=team, dtype=torch.float64)
+        looks = [(report.epoch, report.validation_auc) for report in run.epochs()]
+        return looks, run.best and run.best.epoch
+
+    alone = history(ALONE)
+    assert len(alone[0]) < 30
+    assert together(2, history) == [alone, alone]
+
+
+def test_exchanges_have_the_gradients_of_whole_tables() -> None:
+    """A loss with every kind of sum in it, against the same loss of whole tables."""
+    generator = torch.Generator().manual_seed(0)
+    table, matrix, goal = torch.randn(3, 7, 7, generator=generator, dtype=torch.float64)
+    table[2] = 0.0  # Of length 0.
+
+    def gradients(team: Team) -> list[Tensor]:
+        own = team.own(7)
+        mine = table[:, own].clone().requires_grad_()
+        rows = matrix[own].clone().requires_grad_()
+        read = team.sum_own(team.all_columns(mine, 7).tanh() @ (matrix / team.size))
+        scaled = unit_rows(team.sum_own(mine @ rows), team) + mine / team.lengths(mine).clamp(min=1)
+        team.sum(((scaled + read) * goal[:, own]).sum(dim=1)).tanh().sum().backward()
+        assert mine.grad is not None
+        assert rows.grad is not None
+        return [mine.grad, rows.grad]
+
+    parts = together(3, gradients)
+    whole = [torch.cat([part[0] for part in parts], dim=1), torch.cat([part[1] for part in parts])]
+    torch.testing.assert_close(whole, gradients(ALONE), rtol=1e-12, atol=1e-12)
+
+
+def test_rows_of_length_one_are_torchs_own_to_the_bit() -> None:
+    rows = torch.randn(50, 9, generator=torch.Generator().manual_seed(0))
+    rows[3] = 0.0
+    assert torch.equal(unit_rows(rows), normalize(rows))
+
+
+def test_more_processes_than_columns_are_refused(planted: TextualNetwork) -> None:
+    def start(team: Team) -> str:
+        with pytest.raises(ConfigError) as refused:
+            TrainingRun(planted, replace(SMALL, dim=4), seed=0, team=team)
+        return str(refused.value)
+
+    assert (
+        together(3, start)
+        == ["3 processes cannot share 2 columns; start fewer, or ask for a larger dim"] * 3
+    )
+
+
+def test_a_network_without_words_is_refused_by_every_process(planted: TextualNetwork) -> None:
+    silent = replace(planted, texts=("",) * planted.num_vertices)
+
+    def start(team: Team) -> str:
+        with pytest.raises(TrainingError) as refused:
+            TrainingRun(silent, Settings(dim=8), seed=0, team=team)
+        return str(refused.value)
+
+    first, second = together(2, start)
+    assert "no text has a word" in first
+    assert first == second
+
+
+def test_processes_that_were_given_other_data_are_refused() -> None:
+    def agree(team: Team) -> str:
+        with pytest.raises(ConfigError) as refused:
+            team.refuse_differing({"a seed": 0, "a network": "ab"[team.rank], "settings": {}})
+        return str(refused.value)
+
+    assert together(2, agree)[1].startswith("process 1 has a network other than process 0")
+
+
+def test_whoever_is_left_alone_is_told_so() -> None:
+    def leave(team: Team) -> str:
+        if team.is_first:
+            with pytest.raises(LostProcessError) as lost:
+                team.sum(torch.ones(3))
+            return str(lost.value)
+        del team
+        return ""
+
+    assert "another process" in together(2, leave)[0]
