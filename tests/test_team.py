@@ -9,7 +9,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import pytest
 import torch
@@ -17,6 +18,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from dmte.checkpoint import load_checkpoint, save_checkpoint
 from dmte.config import PAPER, VARIANTS, Settings
 from dmte.errors import ConfigError, LostProcessError, TrainingError
 from dmte.network import TextualNetwork
@@ -61,11 +63,14 @@ def learned(network: TextualNetwork, settings: Settings, team: Team = ALONE) -> 
     run = TrainingRun(network, settings, seed=3, team=team, dtype=torch.float64)
     for _ in run.epochs():
         pass
+    vectors = vectors_of(run)
+    assert vectors is None or vectors.dtype == torch.float64
+    return vectors
+
+
+def vectors_of(run: TrainingRun) -> Tensor | None:
     found = run.gathered()
-    if found is None:
-        return None
-    assert found.embedding.vectors.dtype == torch.float64
-    return found.embedding.vectors
+    return None if found is None else found.embedding.vectors
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -162,3 +167,32 @@ def test_whoever_is_left_alone_is_told_so() -> None:
         return ""
 
     assert "another process" in together(2, leave)[0]
+
+
+@pytest.mark.parametrize("kind", ["recommended", "bilstm", "stopping early"])
+def test_a_team_of_any_size_goes_on_from_a_checkpoint(
+    planted: TextualNetwork, tmp_path: Path, kind: str
+) -> None:
+    """Two stop after the first epoch; whoever goes on ends where an uninterrupted run ends."""
+    settings, folder = KINDS[kind], tmp_path / "checkpoint"
+
+    def begin(team: Team) -> Tensor | None:
+        run = TrainingRun(planted, settings, seed=3, team=team)
+        for report in run.epochs():
+            if report.epoch == 1:
+                save_checkpoint(run, folder)
+        return vectors_of(run)
+
+    def go_on(team: Team) -> Tensor | None:
+        run = load_checkpoint(folder, planted, settings, seed=3, team=team)
+        assert run.epoch == 1
+        for _ in run.epochs():
+            pass
+        return vectors_of(run)
+
+    uninterrupted, _ = together(2, begin)
+    resumed, _ = together(2, go_on)
+    assert uninterrupted is not None
+    assert torch.equal(uninterrupted, cast(Tensor, resumed))
+    for other in (together(3, go_on)[0], go_on(ALONE)):
+        torch.testing.assert_close(other, uninterrupted, rtol=0, atol=1e-4)
