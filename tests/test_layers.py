@@ -76,6 +76,7 @@ LAYERS = [
     "fold",
     "training",
     "checkpoint",
+    "launcher",
     "estimate",
     "method",
     "estimator",

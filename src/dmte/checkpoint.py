@@ -27,7 +27,7 @@ from dmte.storage import (
     unpack_tensors,
     write_parts,
 )
-from dmte.team import ALONE, Team
+from dmte.team import ALONE, Team, opened_by_all
 from dmte.trained import environment
 from dmte.training import TrainingRun
 
@@ -73,7 +73,7 @@ def save_checkpoint(run: TrainingRun, folder: Path) -> None:
             write_parts(folder, parts, card=f"# A dmte checkpoint\n\nAfter epoch {run.epoch}.\n")
         except StorageError as error:
             problem = str(error)
-    if (refused := run.team.first_problem(problem)) is not None:
+    if (refused := run.team.patient.first_problem(problem)) is not None:
         raise StorageError(refused[1])
 
 
@@ -88,9 +88,23 @@ def load_checkpoint(
         StorageError: There is no checkpoint, or it is damaged.
         ConfigError: It belongs to other settings, another seed or another network.
     """
+    position = opened_by_all(team, lambda: _position_of(folder, network, settings, seed))
+    run = TrainingRun(network, settings, seed, team=team)
+    run.epoch = position["epoch"]
+    run.history = history_from_json(position["history"])
+    opened_by_all(team, lambda: _restore(run, folder, position["best"]))
+    return run
+
+
+def _position_of(
+    folder: Path, network: TextualNetwork, settings: Settings, seed: int
+) -> dict[str, Any]:
+    """Return how far the checkpoint is, if it belongs to this run."""
     if not is_stored(folder):
         raise StorageError(f"there is no checkpoint in {folder}; start without resuming")
-    position = _position(folder)
+    if POSITION not in part_names(folder):
+        raise StorageError(f"{folder} holds no checkpoint")
+    position: dict[str, Any] = unpack_json(read_parts(folder, [POSITION])[POSITION])
     if "history" not in position:
         raise StorageError(f"the checkpoint in {folder} is of an older version; start anew")
     _refuse_other_run(
@@ -104,25 +118,17 @@ def load_checkpoint(
             f"the checkpoint in {folder} is of epoch {position['epoch']}, beyond the "
             f"{settings.epochs} epochs asked for"
         )
-    run = TrainingRun(network, settings, seed, team=team)
-    run.epoch = position["epoch"]
-    run.history = history_from_json(position["history"])
-    for fold, best in zip(run.folds, position["best"], strict=True):
+    return position
+
+
+def _restore(run: TrainingRun, folder: Path, bests: list[dict[str, Any]]) -> None:
+    for fold, best in zip(run.folds, bests, strict=True):
         # One after the other, because each is whole for a moment.
         tensors = {what: _read_own(folder, what, fold, run.settings.half) for what in KINDS}
         # Whatever is no parameter was found again when the run was set up.
         fold.model.load_state_dict(tensors["parameters"], strict=False)
         _restore_optimizer(fold, tensors["optimizer"])
         fold.best = Best(**best, parameters=tensors["best"] or None)
-    return run
-
-
-def _position(folder: Path) -> dict[str, Any]:
-    """Return how far the checkpoint is."""
-    if POSITION not in part_names(folder):
-        raise StorageError(f"{folder} holds no checkpoint")
-    position: dict[str, Any] = unpack_json(read_parts(folder, [POSITION])[POSITION])
-    return position
 
 
 def _read_own(folder: Path, what: str, fold: Fold, width: int) -> dict[str, Tensor]:

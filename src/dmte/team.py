@@ -16,16 +16,18 @@ gradients are parts, and are summed as well.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from dmte.errors import ConfigError, LostProcessError
+from dmte.errors import ConfigError, DmteError, LostProcessError
+
+Result = TypeVar("Result")
 
 LONGEST_PROBLEM = 2000
 """Bytes of a message that a process tells the others."""
@@ -43,6 +45,11 @@ class Team:
     def is_first(self) -> bool:
         """Whether this process is the one that writes and prints."""
         return self.rank == 0
+
+    @property
+    def patient(self) -> "Team":
+        """The same team, for when one process works long while the others wait for it."""
+        return self
 
     def own(self, width: int, rank: int | None = None) -> slice:
         """Return the columns of this process, or of another, of a table with ``width`` columns.
@@ -123,12 +130,45 @@ def unit_rows(rows: Float[Tensor, "rows own"], team: Team = ALONE) -> Float[Tens
     return divided
 
 
+def opened_by_all(team: Team, act: Callable[[], Result]) -> Result:
+    """Return what ``act`` returns, once it has worked on every process.
+
+    Raises:
+        DmteError: It has not on one of them, which all are told.
+    """
+    try:
+        result, problem = act(), None
+    except LostProcessError:
+        raise
+    except DmteError as error:
+        problem = error
+    found = team.patient.first_problem(None if problem is None else str(problem) or "unknown")
+    if problem is not None and found is not None and found[0] == team.rank:
+        raise problem
+    if found is not None:
+        raise ConfigError(f"process {found[0]}: {found[1]}")
+    return result
+
+
 class ConnectedTeam(Team):
     """One of several processes of ``torch.distributed``."""
 
-    def __init__(self, group: Any, rank: int, size: int) -> None:
-        self._group = group
+    def __init__(
+        self,
+        group: Any,
+        rank: int,
+        size: int,
+        *,
+        patient: "ConnectedTeam | None" = None,
+        host: str = "0",
+    ) -> None:
+        self._group, self._patient, self._host = group, patient, host
         self.rank, self.size = rank, size
+
+    @property
+    def patient(self) -> Team:
+        """The same team, for when one process works long while the others wait for it."""
+        return self._patient or self
 
     def __deepcopy__(self, memo: object) -> "ConnectedTeam":
         return self  # A connection cannot be copied, and a copied model has the same team.

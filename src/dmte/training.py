@@ -28,7 +28,7 @@ from dmte.objective import PARTS, weighted_sum
 from dmte.supervision import hold_back, num_judging
 from dmte.team import ALONE, Team
 from dmte.text import Vocabulary, encoder_input
-from dmte.trained import TrainedModel, build_model, embed_halves
+from dmte.trained import TrainedModel, build_model, embed_halves, environment
 from dmte.width import divided_start
 
 FEWEST_HELD_BACK = 8
@@ -78,6 +78,7 @@ class TrainingRun:
         keep_freed_memory()
         self.team, self.dtype = team, dtype
         self.network, self.asked_for, self.seed = network, settings, seed
+        self._refuse_other_data()
         self.epoch = 0
         self.history: list[EpochRecord] = []
         fraction = settings.validation_fraction
@@ -110,6 +111,9 @@ class TrainingRun:
         if self._learns:
             for fold in self.folds:
                 fold.prepare_steps(texts, self._texts)
+            # Another processor may round a power otherwise, and then draw other negatives.
+            ends = {f"noise {fold.number}": fold.sampler.noise.tolist() for fold in self.folds}
+            team.refuse_differing(ends)
 
     @property
     def num_edges(self) -> int:
@@ -240,6 +244,16 @@ class TrainingRun:
         whole = build_model(self.settings, self._vocabulary_size, num_linked, self.seed)
         whole.to(self.dtype).load_state_dict(tables)
         return whole
+
+    def _refuse_other_data(self) -> None:
+        if self.team.size > 1:
+            facts = {
+                "a network": self.network.fingerprint(),
+                "settings": self.asked_for.to_dict(),
+                "a seed": self.seed,
+                "versions": environment()["versions"],
+            }
+            self.team.patient.refuse_differing(facts)
 
     def _refuse_too_large(self) -> None:
         if self.team.size > self.settings.half:

@@ -87,7 +87,7 @@ def divided_start(
             found = spectral_start(settings, splits, texts, seed)
         except TrainingError as error:
             problem = str(error)
-    if (refused := team.first_problem(problem)) is not None:
+    if (refused := team.patient.first_problem(problem)) is not None:
         raise TrainingError(refused[1])
     if team.size == 1 and found is not None:
         return found

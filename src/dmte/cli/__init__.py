@@ -21,7 +21,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted
+from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostProcessError
 
 DEBUG = "--debug"
 QUIET = ("--quiet", "-q")
@@ -141,7 +141,8 @@ def main(arguments: list[str] | None = None) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore" if is_quiet else "always", DmteWarning)
             warnings.showwarning = partial(_show_warning, warnings.showwarning)
-            code = app(given or ["--help"], prog_name="dmte", standalone_mode=False)
+            line = [*given, DEBUG] if is_debugging else given
+            code = app(given or ["--help"], prog_name="dmte", standalone_mode=False, obj=line)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
@@ -172,6 +173,8 @@ def _explain(problem: Exception) -> tuple[str, int]:
         return str(problem), INTERRUPTED
     if isinstance(problem, TyperException):
         return problem.format_message(), 2
+    if isinstance(problem, LostProcessError):  # No mistake of the user's.
+        return str(problem), 1
     if isinstance(problem, DmteError):
         return str(problem), 2
     return _why_the_system_failed(problem), 1
