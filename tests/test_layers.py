@@ -39,6 +39,7 @@ LAYERS = [
     # its texts
     "randomness",
     "sparse",
+    "mapping",
     "team",
     "text.vocabulary",
     "text.encoder",
@@ -130,6 +131,7 @@ LAYERS = [
     "curves",
     "__init__",
     "reference",
+    "cli.line",
     "cli.output",
     "cli.settings",
     "cli.networks",

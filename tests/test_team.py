@@ -5,27 +5,36 @@ and no process has to be started.
 """
 
 import sys
+import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
-import torch.distributed as dist
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.checkpoint import load_checkpoint, save_checkpoint
 from dmte.config import PAPER, VARIANTS, Settings
-from dmte.errors import ConfigError, LostProcessError, TrainingError
+from dmte.errors import (
+    ConfigError,
+    DmteError,
+    LostProcessError,
+    NetworkError,
+    StorageError,
+    TrainingError,
+)
+from dmte.launcher import refuse_separate_folders
 from dmte.network import TextualNetwork
-from dmte.team import ALONE, ConnectedTeam, Team, unit_rows
+from dmte.sparse import SparseMatrix
+from dmte.team import ALONE, Team, opened_by_all, unit_rows
 from dmte.training import TrainingRun
 
-Result = TypeVar("Result")
+Together = Callable[..., list[Any]]
 SMALL = replace(PAPER, dim=20, epochs=3, batch_size=60)  # Three processes have 3, 3 and 4 columns.
 CHANGED = ("encoder", "text_diffusion", "structure")
 KINDS: dict[str, Settings] = {
@@ -40,23 +49,6 @@ KINDS: dict[str, Settings] = {
         for name, variant in VARIANTS.items()
     },
 }
-
-
-def together(size: int, act: Callable[[Team], Result]) -> list[Result]:
-    """Return what every member of a team returns."""
-    store: Any = dist.HashStore()  # type: ignore[attr-defined]
-
-    def join(rank: int) -> Result:
-        group: Any = dist.ProcessGroupGloo(store, rank, size, timedelta(seconds=30))
-        return act(ConnectedTeam(group, rank, size))
-
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)  # Whoever has been answered goes on soon.
-    try:
-        with ThreadPoolExecutor(size) as pool:
-            return [done.result() for done in [pool.submit(join, rank) for rank in range(size)]]
-    finally:
-        sys.setswitchinterval(before)
 
 
 def learned(network: TextualNetwork, settings: Settings, team: Team = ALONE) -> Tensor | None:
@@ -74,7 +66,9 @@ def vectors_of(run: TrainingRun) -> Tensor | None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_team_learns_what_one_process_learns(planted: TextualNetwork, kind: str) -> None:
+def test_a_team_learns_what_one_process_learns(
+    together: Together, planted: TextualNetwork, kind: str
+) -> None:
     alone = learned(planted, KINDS[kind])
     for size in (2, 3):
         first, *others = together(size, lambda team: learned(planted, KINDS[kind], team))
@@ -82,7 +76,7 @@ def test_a_team_learns_what_one_process_learns(planted: TextualNetwork, kind: st
         torch.testing.assert_close(first, alone, rtol=0, atol=1e-10)
 
 
-def test_a_team_stops_where_one_process_stops(planted: TextualNetwork) -> None:
+def test_a_team_stops_where_one_process_stops(together: Together, planted: TextualNetwork) -> None:
     settings = replace(KINDS["stopping early"], epochs=30, learning_rate=0.1)
 
     def history(team: Team) -> tuple[Any, ...]:
@@ -95,7 +89,7 @@ def test_a_team_stops_where_one_process_stops(planted: TextualNetwork) -> None:
     assert together(2, history) == [alone, alone]
 
 
-def test_exchanges_have_the_gradients_of_whole_tables() -> None:
+def test_exchanges_have_the_gradients_of_whole_tables(together: Together) -> None:
     """A loss with every kind of sum in it, against the same loss of whole tables."""
     generator = torch.Generator().manual_seed(0)
     table, matrix, goal = torch.randn(3, 7, 7, generator=generator, dtype=torch.float64)
@@ -123,7 +117,9 @@ def test_rows_of_length_one_are_torchs_own_to_the_bit() -> None:
     assert torch.equal(unit_rows(rows), normalize(rows))
 
 
-def test_more_processes_than_columns_are_refused(planted: TextualNetwork) -> None:
+def test_more_processes_than_columns_are_refused(
+    together: Together, planted: TextualNetwork
+) -> None:
     def start(team: Team) -> str:
         with pytest.raises(ConfigError) as refused:
             TrainingRun(planted, replace(SMALL, dim=4), seed=0, team=team)
@@ -135,7 +131,9 @@ def test_more_processes_than_columns_are_refused(planted: TextualNetwork) -> Non
     )
 
 
-def test_a_network_without_words_is_refused_by_every_process(planted: TextualNetwork) -> None:
+def test_a_network_without_words_is_refused_by_every_process(
+    together: Together, planted: TextualNetwork
+) -> None:
     silent = replace(planted, texts=("",) * planted.num_vertices)
 
     def start(team: Team) -> str:
@@ -148,7 +146,7 @@ def test_a_network_without_words_is_refused_by_every_process(planted: TextualNet
     assert first == second
 
 
-def test_processes_that_were_given_other_data_are_refused() -> None:
+def test_processes_that_were_given_other_data_are_refused(together: Together) -> None:
     def agree(team: Team) -> str:
         with pytest.raises(ConfigError) as refused:
             team.refuse_differing({"a seed": 0, "a network": "ab"[team.rank], "settings": {}})
@@ -157,7 +155,7 @@ def test_processes_that_were_given_other_data_are_refused() -> None:
     assert together(2, agree)[1].startswith("process 1 has a network other than process 0")
 
 
-def test_whoever_is_left_alone_is_told_so() -> None:
+def test_whoever_is_left_alone_is_told_so(together: Together) -> None:
     def leave(team: Team) -> str:
         if team.is_first:
             with pytest.raises(LostProcessError) as lost:
@@ -169,9 +167,9 @@ def test_whoever_is_left_alone_is_told_so() -> None:
     assert "another process" in together(2, leave)[0]
 
 
-@pytest.mark.parametrize("kind", ["recommended", "bilstm", "stopping early"])
+@pytest.mark.parametrize("kind", ["recommended", "bilstm"])
 def test_a_team_of_any_size_goes_on_from_a_checkpoint(
-    planted: TextualNetwork, tmp_path: Path, kind: str
+    together: Together, planted: TextualNetwork, tmp_path: Path, kind: str
 ) -> None:
     """Two stop after the first epoch; whoever goes on ends where an uninterrupted run ends."""
     settings, folder = KINDS[kind], tmp_path / "checkpoint"
@@ -196,3 +194,62 @@ def test_a_team_of_any_size_goes_on_from_a_checkpoint(
     assert torch.equal(uninterrupted, cast(Tensor, resumed))
     for other in (together(3, go_on)[0], go_on(ALONE)):
         torch.testing.assert_close(other, uninterrupted, rtol=0, atol=1e-4)
+
+
+def mapping_of(table: Tensor) -> str:
+    """Return the line of the system's list of mappings that the table lies in."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        begin, end = (int(place, 16) for place in line.split()[0].split("-"))
+        if begin <= table.data_ptr() < end:
+            return line
+    return ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the list of mappings is Linux's")
+def test_tables_of_a_host_are_kept_once_and_leave_no_file(
+    together: Together, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    matrix = sp.csr_array(np.tri(9, 7) * 0.3)
+    made = SparseMatrix.from_scipy(matrix, torch.float64)
+    empty = SparseMatrix.from_scipy(sp.csr_array((3, 2)), torch.float32)
+    dense = torch.randn(7, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def product(team: Team) -> Tensor:
+        assert (team.kept_once(empty) @ torch.ones(2, 1)).tolist() == [[0.0]] * 3
+        mapped = team.kept_once(made)
+        assert "dmte-" in mapping_of(mapped.rows.values)
+        return (mapped @ dense) + 0 * (mapped.transpose() @ torch.ones(9, 2).double()).sum()
+
+    assert all(torch.equal(found, made @ dense) for found in together(2, product))
+    assert not list(tmp_path.iterdir())
+
+
+def test_hosts_that_do_not_share_the_folder_are_refused(together: Together, tmp_path: Path) -> None:
+    def start(team: Team) -> str:
+        with pytest.raises(StorageError) as refused:
+            refuse_separate_folders(tmp_path / f"host {team.rank}" / "models", team)
+        return str(refused.value)
+
+    first, second = together(2, start)
+    assert "does not see" in first
+    assert "all hosts must share the folder" in second
+    together(2, lambda team: refuse_separate_folders(tmp_path / "shared", team))
+    assert not list((tmp_path / "shared").iterdir())
+
+
+def test_what_goes_wrong_on_one_process_is_told_to_all(together: Together) -> None:
+    def act(team: Team) -> str:
+        def fail() -> None:
+            if team.rank == 1:
+                raise NetworkError("there is no such file here")
+
+        with pytest.raises(DmteError) as told:
+            opened_by_all(team, fail)
+        return str(told.value)
+
+    assert together(3, act) == [
+        "process 1: there is no such file here",
+        "there is no such file here",
+        "process 1: there is no such file here",
+    ]

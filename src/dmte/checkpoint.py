@@ -153,7 +153,7 @@ def _gathered(model: DiffusionMaps, tables: dict[str, Tensor], width: int) -> di
         name: table
         if (axis := _axis(model, name, table)) is None
         else model.team.on_first(table, width, axis)
-        for name, table in tables.items()
+        for name, table in sorted(tables.items())  # Everybody sends in the same order.
     }
     return {name: table for name, table in whole.items() if table is not None}
 

@@ -76,14 +76,18 @@ class Fold:
 
         ``prepared`` is what the encoder made of the texts of all vertices.
         """
-        self._all_texts = prepared
+        once = self.team.kept_once
+        self._all_texts, model = prepared, self.model
         if self.held_back is not None:
-            self._whole_transition = self.model.transition_of(self.train.adjacency(), self.dtype)
-        self._texts = self.model.encoder.prepare(texts.select(self.edges.members))
+            whole = self.train.adjacency()
+            self._whole_transition = once(model.transition_of(whole, self.dtype))
+        read = model.encoder.prepare(texts.select(self.edges.members))
+        self._texts = once(read) if isinstance(read, SparseMatrix) else read
+        self.edges = once(self.edges)
         if self.settings.hide_supervised:
-            self._entries = EdgeEntries.of(self.edges)
+            self._entries = once(EdgeEntries.of(self.edges))
         else:
-            self._transition = self.model.transition_of(self.edges.adjacency(), self.dtype)
+            self._transition = once(model.transition_of(self.edges.adjacency(), self.dtype))
         self.sampler = NegativeSampler(self._noise())
 
     def _noise(self) -> Float[Tensor, " members"]:

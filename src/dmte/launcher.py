@@ -134,7 +134,7 @@ def supervise(
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import elastic_launch
 
-    logging.getLogger("torch.distributed").setLevel(logging.CRITICAL)
+    logging.disable(logging.CRITICAL)  # Of torch's agent; what matters is told.
     for restart in range(restarts + 1):
         os.environ |= _environment(restart)
         try:

@@ -16,8 +16,11 @@ gradients are parts, and are summed as well.
 
 import hashlib
 import json
+import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, TypeVar
 
 import torch
@@ -26,6 +29,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from dmte.errors import ConfigError, DmteError, LostProcessError
+from dmte.mapping import mapped_tables, write_tables
 
 Result = TypeVar("Result")
 
@@ -108,6 +112,10 @@ class Team:
         """Return whether it is so on any of the processes."""
         return found
 
+    def kept_once(self, tables: Result) -> Result:
+        """Return the same tables, which all processes of a host keep only once from now on."""
+        return tables
+
     def refuse_differing(self, facts: Mapping[str, object]) -> None:
         """Refuse to go on if the facts of a process differ from those of the first.
 
@@ -163,6 +171,8 @@ class ConnectedTeam(Team):
         host: str = "0",
     ) -> None:
         self._group, self._patient, self._host = group, patient, host
+        self._leader: int | None = None
+        """The first process of this host, once somebody has asked."""
         self.rank, self.size = rank, size
 
     @property
@@ -254,6 +264,27 @@ class ConnectedTeam(Team):
         """Return whether it is so on any of the processes."""
         return bool(self.add_up(torch.tensor([float(found)])) > 0)
 
+    def kept_once(self, tables: Result) -> Result:
+        """Return the same tables, which all processes of a host keep only once from now on."""
+        if self._leader is None:
+            hosts = [_words(host) for host in self._gathered(_padded(self._host))]
+            self._leader = hosts.index(self._host)
+        own = None
+        if self._leader == self.rank:
+            descriptor, name = tempfile.mkstemp(prefix="dmte-")
+            os.close(descriptor)
+            own = Path(name)
+        try:
+            if own is not None:
+                write_tables(own, tables)
+            path = _words(self._gathered(_padded(str(own or "")))[self._leader])
+            mapped = mapped_tables(Path(path), tables)
+            self.is_any(found=False)  # The file has to be there until all have mapped it.
+        finally:
+            if own is not None:
+                own.unlink()
+        return mapped
+
     def refuse_differing(self, facts: Mapping[str, object]) -> None:
         """Refuse to go on if the facts of a process differ from those of the first.
 
@@ -277,11 +308,8 @@ class ConnectedTeam(Team):
 
     def first_problem(self, problem: str | None) -> tuple[int, str] | None:
         """Return the problem of the first process that has one, and which process it is."""
-        said = (problem or "").encode()[:LONGEST_PROBLEM]
-        own = torch.tensor(list(said.ljust(LONGEST_PROBLEM, b"\0")), dtype=torch.uint8)
-        for rank, other in enumerate(self._gathered(own)):
-            words = bytes(other.tolist()).rstrip(b"\0").decode(errors="replace")
-            if words:
+        for rank, other in enumerate(self._gathered(_padded(problem or ""))):
+            if words := _words(other):
                 return rank, words
         return None
 
@@ -387,6 +415,15 @@ def _everybodys(team: ConnectedTeam, own: Tensor, width: int) -> Tensor:
     return torch.cat(team.exchange([own] * team.size, shapes), dim=1)
 
 
+def _padded(words: str) -> Tensor:
+    said = words.encode()[:LONGEST_PROBLEM].ljust(LONGEST_PROBLEM, b"\0")
+    return torch.tensor(list(said), dtype=torch.uint8)
+
+
+def _words(padded: Tensor) -> str:
+    return bytes(padded.tolist()).rstrip(b"\0").decode(errors="replace")
+
+
 def _width(columns: slice) -> int:
     return int(columns.stop - columns.start)
 
@@ -401,9 +438,9 @@ def _noticing_loss() -> Iterator[None]:
     try:
         yield
     except RuntimeError as problem:
-        words = " ".join(str(problem).split())
-        how = "did not answer in time" if "imed out" in words else "is gone"
+        is_slow = "timed out" in str(problem).casefold()
+        how = "did not answer in time" if is_slow else "is gone"
         raise LostProcessError(
-            f"another process {how} (gloo: {words[-160:]}); go on from the last checkpoint with "
-            "--resume"
+            f"another process {how}; if it does not start again by itself, go on from the last "
+            "checkpoint with --resume"
         ) from problem

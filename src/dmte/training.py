@@ -25,6 +25,7 @@ from dmte.history import EpochRecord
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.objective import PARTS, weighted_sum
+from dmte.sparse import SparseMatrix
 from dmte.supervision import hold_back, num_judging
 from dmte.team import ALONE, Team
 from dmte.text import Vocabulary, encoder_input
@@ -107,7 +108,8 @@ class TrainingRun:
             for fold in self.folds:
                 fold.model.encoder = start.to(dtype)
         # All folds have the same texts, fixed, or there is only one.
-        self._texts = self.folds[0].model.encoder.prepare(texts)
+        read = self.folds[0].model.encoder.prepare(texts)
+        self._texts = team.kept_once(read) if isinstance(read, SparseMatrix) else read
         if self._learns:
             for fold in self.folds:
                 fold.prepare_steps(texts, self._texts)

@@ -21,6 +21,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from dmte.cli.line import LINE
 from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostProcessError
 
 DEBUG = "--debug"
@@ -131,6 +132,7 @@ def _options(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits the process."""
     given, is_debugging = _without((DEBUG,), sys.argv[1:] if arguments is None else arguments)
+    LINE.set((*given, DEBUG) if is_debugging else tuple(given))
     is_quiet = False
     if given and given[0] in SILENT:  # They show no progress; what is left to silence are warnings.
         given, is_quiet = _without(QUIET, given)
@@ -141,8 +143,7 @@ def main(arguments: list[str] | None = None) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore" if is_quiet else "always", DmteWarning)
             warnings.showwarning = partial(_show_warning, warnings.showwarning)
-            line = [*given, DEBUG] if is_debugging else given
-            code = app(given or ["--help"], prog_name="dmte", standalone_mode=False, obj=line)
+            code = app(given or ["--help"], prog_name="dmte", standalone_mode=False)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)

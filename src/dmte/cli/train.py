@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from dmte.checkpoint import load_checkpoint, save_checkpoint
+from dmte.cli.line import LINE
 from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
 from dmte.cli.output import complete
 from dmte.cli.settings import settings_from, with_settings
@@ -30,6 +31,8 @@ from dmte.errors import (
 )
 from dmte.features import read_features
 from dmte.launcher import (
+    INTERRUPTED,
+    USERS_MISTAKE,
     is_restart,
     joined_team,
     refuse_processes,
@@ -50,7 +53,6 @@ MOST_THREADS = 1024
 @with_network
 @with_settings
 def train(
-    context: typer.Context,
     source: NetworkSource,
     out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
     recipe: Annotated[
@@ -113,7 +115,7 @@ def train(
         chosen = settings_from(recipe, variant, settings_file, settings)
         chosen = chosen if features is None else replace(chosen, encoder="features")
         if _are_to_be_started(processes, source):
-            raise typer.Exit(supervise(context.find_root().obj, processes or 1, restarts, _tell))
+            sys.exit(supervise(LINE.get(), processes or 1, restarts, _tell))
         with joined_team(_above_zero("timeout", timeout)) as team:
             refuse_separate_folders(checkpoint.parent, team)
             quiet = quiet or not team.is_first
@@ -150,7 +152,7 @@ def _first_speaks() -> Iterator[None]:
     except DmteError as problem:
         if team_rank() == 0:
             raise
-        raise typer.Exit(130 if isinstance(problem, Interrupted) else 2) from problem
+        sys.exit(INTERRUPTED if isinstance(problem, Interrupted) else USERS_MISTAKE)
 
 
 def _tell(what: str) -> None:
