@@ -6,8 +6,11 @@ and no process has to be started.
 
 import sys
 import tempfile
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +18,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+import torch.distributed as dist
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -31,14 +35,14 @@ from dmte.errors import (
 from dmte.launcher import refuse_separate_folders
 from dmte.network import TextualNetwork
 from dmte.sparse import SparseMatrix
-from dmte.team import ALONE, Team, opened_by_all, unit_rows
+from dmte.team import ALONE, ConnectedTeam, Team, opened_by_all, unit_rows
 from dmte.training import TrainingRun
 
 Together = Callable[..., list[Any]]
-SMALL = replace(PAPER, dim=20, epochs=3, batch_size=60)  # Three processes have 3, 3 and 4 columns.
+SMALL = replace(PAPER, dim=20, epochs=3, batch_size=120)  # Three processes have 3, 3 and 4 columns.
 CHANGED = ("encoder", "text_diffusion", "structure")
 KINDS: dict[str, Settings] = {
-    "recommended": Settings(dim=10, epochs=2),
+    "recommended": Settings(dim=10, epochs=2, folds=2),
     "open width": Settings(epochs=1, folds=1),
     "recommended and structure": Settings(dim=20, epochs=2, structure=True, folds=1),
     "stopping early": replace(
@@ -146,13 +150,37 @@ def test_a_network_without_words_is_refused_by_every_process(
     assert first == second
 
 
-def test_processes_that_were_given_other_data_are_refused(together: Together) -> None:
-    def agree(team: Team) -> str:
+def test_processes_that_were_given_other_data_are_refused(
+    together: Together, planted: TextualNetwork
+) -> None:
+    def start(team: Team) -> str:
+        network = planted.with_edges(planted.edges[team.rank :])
         with pytest.raises(ConfigError) as refused:
-            team.refuse_differing({"a seed": 0, "a network": "ab"[team.rank], "settings": {}})
+            TrainingRun(network, SMALL, seed=team.rank, team=team)
         return str(refused.value)
 
-    assert together(2, agree)[1].startswith("process 1 has a network other than process 0")
+    expected = "process 1 has a network and a seed other than process 0; all processes must"
+    assert all(words.startswith(expected) for words in together(2, start))
+
+
+def test_the_first_may_take_longer_than_others_wait_for_an_answer() -> None:
+    """It shows that it is alive; one that does not is lost."""
+    store: Any = dist.HashStore()  # type: ignore[attr-defined]
+    seconds = 1.0
+
+    def join(rank: int) -> bool:
+        group: Any = dist.ProcessGroupGloo(store, rank, 2, timedelta(seconds=seconds))
+        team = ConnectedTeam(group, rank, 2, timeout_seconds=seconds)
+        assert team.let_first(lambda: time.sleep(2 * seconds)) is None
+        if team.is_first:
+            time.sleep(2 * seconds)
+            return True
+        with pytest.raises(LostProcessError, match="did not answer in time"):
+            team.sum(torch.ones(1))
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        assert all(pool.map(join, range(2)))
 
 
 def test_whoever_is_left_alone_is_told_so(together: Together) -> None:

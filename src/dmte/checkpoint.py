@@ -67,14 +67,8 @@ def save_checkpoint(run: TrainingRun, folder: Path) -> None:
             whole = _gathered(fold.model, tables, run.settings.half)
             if run.team.is_first:
                 parts[f"{what}-{fold.number}.safetensors"] = pack_tensors(whole)
-    problem = None
-    if run.team.is_first:
-        try:
-            write_parts(folder, parts, card=f"# A dmte checkpoint\n\nAfter epoch {run.epoch}.\n")
-        except StorageError as error:
-            problem = str(error)
-    if (refused := run.team.patient.first_problem(problem)) is not None:
-        raise StorageError(refused[1])
+    card = f"# A dmte checkpoint\n\nAfter epoch {run.epoch}.\n"
+    run.team.let_first(lambda: write_parts(folder, parts, card=card))
 
 
 def load_checkpoint(

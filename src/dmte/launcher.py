@@ -28,8 +28,6 @@ from dmte.team import ALONE, ConnectedTeam, Team
 if TYPE_CHECKING:
     from torch.distributed.launcher.api import LaunchConfig
 
-SETUP_SECONDS = 3600
-"""How long to wait while one process alone reads, searches or writes."""
 RESTART, LAUNCHER = "DMTE_RESTART", "DMTE_LAUNCHER"
 """Environment variables: which start this is, and the process that started a team."""
 USERS_MISTAKE, INTERRUPTED = 2, 130
@@ -47,9 +45,15 @@ def team_rank() -> int:
     return int(os.environ.get("RANK", "0")) if team_size() > 1 else 0
 
 
+def speaks() -> bool:
+    """Return whether this process is the first of its team on this host."""
+    return team_size() == 1 or int(os.environ.get("LOCAL_RANK", team_rank())) == 0
+
+
 def is_restart() -> bool:
     """Whether the team was started before and lost a process."""
-    return any(int(os.environ.get(name, "0")) for name in (RESTART, "TORCHELASTIC_RESTART_COUNT"))
+    names = (RESTART, "TORCHELASTIC_RESTART_COUNT")
+    return team_size() > 1 and any(int(os.environ.get(name, "0")) for name in names)
 
 
 def num_local() -> int:
@@ -70,24 +74,21 @@ def joined_team(timeout_seconds: float) -> Iterator[Team]:
     import torch.distributed as dist
 
     _die_with_launcher()
-    patience, setup = timedelta(seconds=timeout_seconds), timedelta(seconds=SETUP_SECONDS)
     try:
-        dist.init_process_group("gloo", timeout=patience)
-        patient = dist.new_group(backend="gloo", timeout=max(patience, setup))
+        dist.init_process_group("gloo", timeout=timedelta(seconds=timeout_seconds))
     except (RuntimeError, ValueError, OSError) as problem:
         raise LostProcessError(
             f"process {team_rank()} of {team_size()} cannot reach the others at "
             f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}: "
             f"{' '.join(str(problem).split())[:200]}"
         ) from problem
-    rank, size = dist.get_rank(), dist.get_world_size()
     try:
         yield ConnectedTeam(
             dist.group.WORLD,
-            rank,
-            size,
-            patient=ConnectedTeam(patient, rank, size),
+            dist.get_rank(),
+            dist.get_world_size(),
             host=os.environ.get("GROUP_RANK", "0"),
+            timeout_seconds=timeout_seconds,
         )
     finally:
         dist.destroy_process_group()

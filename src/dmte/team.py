@@ -19,8 +19,9 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, TypeVar
 
 import torch
@@ -28,7 +29,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from dmte.errors import ConfigError, DmteError, LostProcessError
+from dmte.errors import ConfigError, DmteError, LostProcessError, TrainingError
 from dmte.mapping import mapped_tables, write_tables
 
 Result = TypeVar("Result")
@@ -37,6 +38,9 @@ LONGEST_PROBLEM = 2000
 """Bytes of a message that a process tells the others."""
 SMALLEST_LENGTH = 1e-12
 """What shorter rows are divided by, as in torch's ``normalize``."""
+
+
+_AT_WORK = torch.ones(1)
 
 
 class Team:
@@ -49,11 +53,6 @@ class Team:
     def is_first(self) -> bool:
         """Whether this process is the one that writes and prints."""
         return self.rank == 0
-
-    @property
-    def patient(self) -> "Team":
-        """The same team, for when one process works long while the others wait for it."""
-        return self
 
     def own(self, width: int, rank: int | None = None) -> slice:
         """Return the columns of this process, or of another, of a table with ``width`` columns.
@@ -108,6 +107,14 @@ class Team:
         """Return what the first process says."""
         return word
 
+    def let_first(self, act: Callable[[], Result]) -> Result | None:
+        """Return what ``act`` returns, which the first process alone does; others wait, get none.
+
+        Raises:
+            DmteError: It has failed, which all are told.
+        """
+        return act()
+
     def is_any(self, *, found: bool) -> bool:
         """Return whether it is so on any of the processes."""
         return found
@@ -150,7 +157,7 @@ def opened_by_all(team: Team, act: Callable[[], Result]) -> Result:
         raise
     except DmteError as error:
         problem = error
-    found = team.patient.first_problem(None if problem is None else str(problem) or "unknown")
+    found = team.first_problem(None if problem is None else str(problem) or "unknown")
     if problem is not None and found is not None and found[0] == team.rank:
         raise problem
     if found is not None:
@@ -167,18 +174,13 @@ class ConnectedTeam(Team):
         rank: int,
         size: int,
         *,
-        patient: "ConnectedTeam | None" = None,
         host: str = "0",
+        timeout_seconds: float = 30.0,
     ) -> None:
-        self._group, self._patient, self._host = group, patient, host
+        self._group, self._host, self._timeout_seconds = group, host, timeout_seconds
         self._leader: int | None = None
         """The first process of this host, once somebody has asked."""
         self.rank, self.size = rank, size
-
-    @property
-    def patient(self) -> Team:
-        """The same team, for when one process works long while the others wait for it."""
-        return self._patient or self
 
     def __deepcopy__(self, memo: object) -> "ConnectedTeam":
         return self  # A connection cannot be copied, and a copied model has the same team.
@@ -259,6 +261,50 @@ class ConnectedTeam(Team):
             data = data if self.is_first else torch.empty(int(length), dtype=torch.uint8)
             self._group.broadcast(data, 0).wait()
         return bytes(data.tolist()).decode()
+
+    def let_first(self, act: Callable[[], Result]) -> Result | None:
+        """Return what ``act`` returns, which the first process alone does; others wait, get none.
+
+        However long it takes, the first one shows now and then that it is still there.
+
+        Raises:
+            DmteError: It has failed, which all are told.
+        """
+        result, problem = None, None
+        if self.is_first:
+            with self._showing_life():
+                try:
+                    result = act()
+                except DmteError as error:
+                    problem = error
+        else:
+            while bool(self.copy_of_first(_AT_WORK)):
+                pass
+        found = self.first_problem(None if problem is None else str(problem) or "unknown")
+        if problem is not None:
+            raise problem
+        if found is not None:
+            raise TrainingError(found[1])
+        return result
+
+    @contextmanager
+    def _showing_life(self) -> Iterator[None]:
+        """Tell the others, who only wait, that this process is at work, and in the end that not."""
+        is_done = Event()
+
+        def show() -> None:
+            with suppress(LostProcessError):  # Whoever is lost is missed in the next exchange.
+                while not is_done.wait(self._timeout_seconds / 3):
+                    self.copy_of_first(_AT_WORK)
+
+        shower = Thread(target=show, daemon=True)
+        shower.start()
+        try:
+            yield
+        finally:
+            is_done.set()
+            shower.join()
+        self.copy_of_first(torch.zeros_like(_AT_WORK))
 
     def is_any(self, *, found: bool) -> bool:
         """Return whether it is so on any of the processes."""

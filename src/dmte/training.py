@@ -255,7 +255,7 @@ class TrainingRun:
                 "a seed": self.seed,
                 "versions": environment()["versions"],
             }
-            self.team.patient.refuse_differing(facts)
+            self.team.refuse_differing(facts)
 
     def _refuse_too_large(self) -> None:
         if self.team.size > self.settings.half:

@@ -81,14 +81,7 @@ def divided_start(
     Raises:
         TrainingError: There are no words.
     """
-    found, problem = None, None
-    if team.is_first:
-        try:
-            found = spectral_start(settings, splits, texts, seed)
-        except TrainingError as error:
-            problem = str(error)
-    if (refused := team.patient.first_problem(problem)) is not None:
-        raise TrainingError(refused[1])
+    found = team.let_first(lambda: spectral_start(settings, splits, texts, seed))
     if team.size == 1 and found is not None:
         return found
     width = int(team.say("" if found is None else str(found.dim)))

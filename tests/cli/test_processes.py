@@ -103,7 +103,9 @@ def test_another_number_of_processes_than_was_started_is_refused(inside: Run) ->
     assert done.stderr == (
         "dmte: --processes says 2, but 3 were started; leave it out under torchrun\n"
     )
-    assert inside(*asked, RANK="1", WORLD_SIZE="3").stderr == ""  # The first one has said it.
+    assert (
+        inside(*asked, RANK="1", LOCAL_RANK="1", WORLD_SIZE="3").stderr == ""
+    )  # The first one has said it.
 
 
 def test_a_process_that_nobody_joins_gives_up_and_says_so(inside: Run, cli_folder: Path) -> None:
@@ -134,12 +136,18 @@ def test_what_cannot_be_is_refused_before_anything_starts(
     assert done.stderr.count("\n") == 1
 
 
+# Whatever is started in a namespace of processes ends with the first of them.
+OWN_NETWORK = (
+    *("unshare", "--user", "--map-root-user", "--net"),
+    *("--pid", "--fork", "--mount-proc", "--kill-child"),
+)
 TWO_HOSTS = """
 set -e
 ip link set lo up
 unshare --net sleep 300 & other=$!
 trap "kill $other" EXIT
-until ip link add left type veth peer name right netns $other 2>/dev/null; do sleep 0.05; done
+until [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.02; done
+ip link add left type veth peer name right netns $other
 ip address add 10.213.7.1/24 dev left
 ip link set left up
 nsenter --target $other --net sh -ec "
@@ -160,7 +168,7 @@ def why_no_namespaces() -> str | None:
         return "needs Linux with unshare, nsenter and ip"
     probe = "ip link add left type veth peer name right && unshare --net true"
     allowed = subprocess.run(
-        ["unshare", "--user", "--map-root-user", "--net", "sh", "-c", probe],
+        [*OWN_NETWORK, "sh", "-c", probe],
         capture_output=True,
         check=False,
     )
@@ -174,7 +182,7 @@ def test_two_hosts_whose_link_is_cut_stop_and_their_checkpoint_goes_on(
     command = ("train", "concepts", "--out", "model", *OPTIONS, "--checkpoint-every", "5")
     torchrun = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "2")
     network = ("--nproc-per-node", "1", "--master-addr", "10.213.7.1", "--master-port", "29511")
-    own = ("unshare", "--user", "--map-root-user", "--net", "bash", "-c", TWO_HOSTS, "two-hosts")
+    own = (*OWN_NETWORK, "bash", "-c", TWO_HOSTS, "two-hosts")
     train = ("-m", "dmte", *command, "--timeout", "2", "--epochs", "1000000")
     done = subprocess.run(
         [*own, *torchrun, *network],

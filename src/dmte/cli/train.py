@@ -37,8 +37,8 @@ from dmte.launcher import (
     joined_team,
     refuse_processes,
     refuse_separate_folders,
+    speaks,
     supervise,
-    team_rank,
     team_size,
     use_threads,
 )
@@ -142,15 +142,15 @@ def _are_to_be_started(processes: int | None, source: NetworkSource) -> bool:
 
 @contextmanager
 def _first_speaks() -> Iterator[None]:
-    """Let only the first process of a team say what is wrong with what the user asked for."""
-    if team_rank() > 0:
+    """Let only the first process of a host say what is wrong with what the user asked for."""
+    if not speaks():
         warnings.simplefilter("ignore", DmteWarning)
     try:
         yield
     except LostProcessError:
         raise
     except DmteError as problem:
-        if team_rank() == 0:
+        if speaks():
             raise
         sys.exit(INTERRUPTED if isinstance(problem, Interrupted) else USERS_MISTAKE)
 
@@ -184,7 +184,7 @@ def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> None:
                 # Renamed first: what is removed bit by bit is no checkpoint any more.
                 shutil.rmtree(checkpoint.rename(checkpoint.with_name(f".{checkpoint.name}.done")))
 
-    opened_by_all(run.team, store)
+    run.team.let_first(store)
 
 
 def checkpoint_folder(out: Path) -> Path:
@@ -229,7 +229,9 @@ def _open_run(
     resume: bool,
 ) -> TrainingRun:
     is_left = team.say("left" if is_stored(checkpoint) else "") == "left"
-    if resume or (is_restart() and is_left):
+    # Of a team over several hosts some may have been started again, and others only now.
+    starts_again = team.is_any(found=is_restart())
+    if resume or (starts_again and is_left):
         return load_checkpoint(checkpoint, network, settings, seed, team)
     if is_left:
         raise ConfigError(
