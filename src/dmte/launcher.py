@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 RESTART, LAUNCHER = "DMTE_RESTART", "DMTE_LAUNCHER"
 """Environment variables: which start this is, and the process that started a team."""
 USERS_MISTAKE, INTERRUPTED = 2, 130
-"""Exit codes of processes that would end the same way again."""
+"""Exit codes; the latter is that of a process that Ctrl-C ended."""
 _DEATH_SIGNAL = 1  # Of prctl, from linux/prctl.h: which signal to get when the parent dies.
 
 
@@ -128,28 +128,24 @@ def supervise(
 ) -> int:
     """Run ``python -m dmte`` with these arguments in several processes; return the exit code.
 
-    When a process dies, all are started again, as often as ``restarts`` says; what happened is
-    told. A user's mistake or an interruption is not repeated.
+    When a process is killed, all are started again, as often as ``restarts`` says; what happened is
+    told. What would happen again, such as a user's mistake, is not repeated.
     """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import elastic_launch
 
-    logging.disable(logging.CRITICAL)  # Of torch's agent; what matters is told.
-    for restart in range(restarts + 1):
-        os.environ |= _environment(restart)
+    for left in reversed(range(restarts + 1)):
         try:
-            elastic_launch(_one_start(processes), sys.executable)("-m", "dmte", *arguments)
+            with _surroundings(restart=restarts - left):
+                elastic_launch(_one_start(processes), sys.executable)("-m", "dmte", *arguments)
         except SignalException as stopped:
-            is_interrupt = stopped.sigval == signal.SIGINT
-            return INTERRUPTED if is_interrupt else 128 + int(stopped.sigval)
+            return 128 + int(stopped.sigval)
         except ChildFailedError as failed:
-            codes = [failure.exitcode for failure in failed.failures.values()]
-            for known in (USERS_MISTAKE, INTERRUPTED):
-                if known in codes:
-                    return known
-            left = restarts - restart
-            tell(f"{_what_happened(codes)}; {_what_follows(left)}")
+            code = _decisive([failure.exitcode for failure in failed.failures.values()])
+            if code > 0:
+                return code
+            tell(f"a process was killed by {signal.Signals(-code).name}; {_what_follows(left)}")
         else:
             return 0
     return 1
@@ -186,24 +182,37 @@ def _one_start(processes: int) -> "LaunchConfig":
     )
 
 
-def _environment(restart: int) -> dict[str, str]:
-    """Return what the processes need to know."""
-    environment = {
+@contextmanager
+def _surroundings(restart: int) -> Iterator[None]:
+    """Say in the environment what the processes need to know, and keep torch's agent quiet."""
+    said = {
         RESTART: str(restart),
         LAUNCHER: str(os.getpid()),
         # Without it, processes of a later start may read the addresses of those who died.
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
     }
     if sys.platform == "linux":  # All are on this host, whose name may lead nowhere.
-        environment["GLOO_SOCKET_IFNAME"] = os.environ.get("GLOO_SOCKET_IFNAME", "lo")
-    return environment
+        said["GLOO_SOCKET_IFNAME"] = os.environ.get("GLOO_SOCKET_IFNAME", "lo")
+    before, level = dict(os.environ), logging.root.manager.disable
+    os.environ |= said
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(level)
+        os.environ.clear()
+        os.environ |= before
 
 
-def _what_happened(codes: Sequence[int]) -> str:
-    # Those who lost another process end with 1, or are ended by SIGTERM.
-    code = min(codes, key=lambda code: (code in (1, -signal.SIGTERM), code))
-    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-    return f"a process {how}"
+def _decisive(codes: Sequence[int]) -> int:
+    """Return the exit code that tells why a team has ended; that of a signal is below zero.
+
+    When one process ends, the agent ends those that are left by SIGTERM, and those that lose it end
+    with 1.
+    """
+    of_agent = -int(signal.SIGTERM)
+    own = [code for code in codes if code != of_agent]
+    return min(own, key=lambda code: (code > 0, -code)) if own else of_agent
 
 
 def _what_follows(left: int) -> str:
@@ -226,4 +235,4 @@ def use_threads(threads: int | None) -> None:
     if threads is not None:
         torch.set_num_threads(threads)
     elif team_size() > 1:
-        torch.set_num_threads(max(1, len(os.sched_getaffinity(0)) // num_local()))
+        torch.set_num_threads(max(1, torch.get_num_threads() // num_local()))

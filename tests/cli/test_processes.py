@@ -18,6 +18,7 @@ import torch
 
 from dmte.config import PAPER
 from dmte.embedding import Embedding
+from dmte.launcher import supervise
 from dmte.network import read_network
 from dmte.storage import is_stored, read_parts, unpack_json
 from dmte.team import Team
@@ -117,6 +118,13 @@ def test_a_process_that_nobody_joins_gives_up_and_says_so(inside: Run, cli_folde
     assert done.returncode == 1
     assert f"process 0 of 2 cannot reach the others at 127.0.0.1:{port}" in done.stderr
     assert not (cli_folder / "alone").exists()
+
+
+def test_a_users_mistake_is_not_repeated(capfd: pytest.CaptureFixture[str]) -> None:
+    told: list[str] = []
+    assert supervise(["trian"], 2, restarts=3, tell=told.append) == 2
+    assert told == []
+    assert "did you mean train?" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
