@@ -6,16 +6,21 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+import torch.distributed as dist
 from safetensors.torch import save_file
 
 from dmte.cli import main
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
+from dmte.team import ConnectedTeam, Team
 
 # The networks of the tests are so small that threads gain nothing, and two threads that wait for
 # each other lose a lot on a busy machine. This holds for the processes that tests start as well.
@@ -34,6 +39,28 @@ def planted() -> TextualNetwork:
     kept = drawn.edges[(drawn.edges != lonely).all(dim=1)]
     texts = ["" if vertex == 11 else text for vertex, text in enumerate(drawn.texts)]
     return TextualNetwork(ids=drawn.ids, texts=texts, edges=kept, labels=drawn.labels)
+
+
+@pytest.fixture
+def together() -> Callable[[int, Callable[[Team], Any]], list[Any]]:
+    """Members of a team: threads, each with a gloo of its own, and what every one returns."""
+
+    def run(size: int, act: Callable[[Team], Any]) -> list[Any]:
+        store: Any = dist.HashStore()  # type: ignore[attr-defined]
+
+        def join(rank: int) -> Any:
+            group: Any = dist.ProcessGroupGloo(store, rank, size, timedelta(seconds=30))
+            return act(ConnectedTeam(group, rank, size))
+
+        before = sys.getswitchinterval()
+        sys.setswitchinterval(1e-4)  # Whoever has been answered goes on soon.
+        try:
+            with ThreadPoolExecutor(size) as pool:
+                return [done.result() for done in [pool.submit(join, rank) for rank in range(size)]]
+        finally:
+            sys.setswitchinterval(before)
+
+    return run
 
 
 @pytest.fixture

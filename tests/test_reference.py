@@ -47,7 +47,7 @@ def test_everything_public_says_what_it_is(name: str) -> None:
     "shown",
     [
         "`explain(trained: TrainedModel, a: str, b: str) -> Explanation`",
-        "`TrainingRun(network: TextualNetwork, settings: Settings, seed: int)`",
+        "`TrainingRun(network: TextualNetwork, settings: Settings, seed: int, *, team: Team",
         "- `num_vertices -> int`: N, the number of vertices.",
         "| `objective` | `ObjectiveWeights` | `ObjectiveWeights()` | The weights α",
         "### PAPER\n\nThe paper's word-average version.",

@@ -2,11 +2,12 @@
 
 A checkpoint holds the position and, of every fold, the parameters, Adam's state and the best
 parameters so far. Random numbers are a function of seed and position (randomness.py), so no
-generator needs saving.
+generator needs saving. Tables are stored whole, whoever held them: a team of any size can go on.
 """
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
@@ -14,22 +15,31 @@ from dmte.config import Settings
 from dmte.errors import ConfigError, StorageError
 from dmte.fold import Best, Fold
 from dmte.history import history_from_json, history_to_json
+from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.storage import (
     is_stored,
     pack_json,
     pack_tensors,
+    part_names,
     read_parts,
     unpack_json,
     unpack_tensors,
     write_parts,
 )
+from dmte.team import ALONE, Team, opened_by_all
 from dmte.trained import environment
 from dmte.training import TrainingRun
+
+POSITION = "position.json"
+KINDS = ("parameters", "optimizer", "best")
+"""What is stored of every fold."""
 
 
 def save_checkpoint(run: TrainingRun, folder: Path) -> None:
     """Store ``run`` as it stands; the checkpoint that was there stays whole until replaced.
+
+    All processes of a team have to call it; the first one writes.
 
     Raises:
         StorageError: The folder holds something else or cannot be written.
@@ -50,20 +60,21 @@ def save_checkpoint(run: TrainingRun, folder: Path) -> None:
         ],
         "history": history_to_json(run.history),
     } | environment()
-    parts = {"position.json": pack_json(position)}
+    parts = {POSITION: pack_json(position)}
     for fold in run.folds:
-        parts |= {
-            f"parameters-{fold.number}.safetensors": pack_tensors(fold.parameters()),
-            f"optimizer-{fold.number}.safetensors": pack_tensors(_optimizer_state(fold)),
-            f"best-{fold.number}.safetensors": pack_tensors(fold.best.parameters or {}),
-        }
-    write_parts(folder, parts, card=f"# A dmte checkpoint\n\nAfter epoch {run.epoch}.\n")
+        held = (fold.parameters(), _optimizer_state(fold), fold.best.parameters or {})
+        for what, tables in zip(KINDS, held, strict=True):
+            whole = _gathered(fold.model, tables, run.settings.half)
+            if run.team.is_first:
+                parts[f"{what}-{fold.number}.safetensors"] = pack_tensors(whole)
+    card = f"# A dmte checkpoint\n\nAfter epoch {run.epoch}.\n"
+    run.team.let_first(lambda: write_parts(folder, parts, card=card))
 
 
 def load_checkpoint(
-    folder: Path, network: TextualNetwork, settings: Settings, seed: int
+    folder: Path, network: TextualNetwork, settings: Settings, seed: int, team: Team = ALONE
 ) -> TrainingRun:
-    """Return the run stored in ``folder``, ready to go on.
+    """Return the run stored in ``folder``, ready to go on, with a team of any size.
 
     Only the number of epochs may differ from what the run was started with.
 
@@ -71,12 +82,23 @@ def load_checkpoint(
         StorageError: There is no checkpoint, or it is damaged.
         ConfigError: It belongs to other settings, another seed or another network.
     """
+    position = opened_by_all(team, lambda: _position_of(folder, network, settings, seed))
+    run = TrainingRun(network, settings, seed, team=team)
+    run.epoch = position["epoch"]
+    run.history = history_from_json(position["history"])
+    opened_by_all(team, lambda: _restore(run, folder, position["best"]))
+    return run
+
+
+def _position_of(
+    folder: Path, network: TextualNetwork, settings: Settings, seed: int
+) -> dict[str, Any]:
+    """Return how far the checkpoint is, if it belongs to this run."""
     if not is_stored(folder):
         raise StorageError(f"there is no checkpoint in {folder}; start without resuming")
-    parts = read_parts(folder)
-    if "position.json" not in parts:
+    if POSITION not in part_names(folder):
         raise StorageError(f"{folder} holds no checkpoint")
-    position = unpack_json(parts["position.json"])
+    position: dict[str, Any] = unpack_json(read_parts(folder, [POSITION])[POSITION])
     if "history" not in position:
         raise StorageError(f"the checkpoint in {folder} is of an older version; start anew")
     _refuse_other_run(
@@ -90,19 +112,49 @@ def load_checkpoint(
             f"the checkpoint in {folder} is of epoch {position['epoch']}, beyond the "
             f"{settings.epochs} epochs asked for"
         )
-    run = TrainingRun(network, settings, seed)
-    run.epoch = position["epoch"]
-    run.history = history_from_json(position["history"])
-    for fold, best in zip(run.folds, position["best"], strict=True):
-        tensors = {
-            what: unpack_tensors(parts[f"{what}-{fold.number}.safetensors"])
-            for what in ("parameters", "optimizer", "best")
-        }
+    return position
+
+
+def _restore(run: TrainingRun, folder: Path, bests: list[dict[str, Any]]) -> None:
+    for fold, best in zip(run.folds, bests, strict=True):
+        # One after the other, because each is whole for a moment.
+        tensors = {what: _read_own(folder, what, fold, run.settings.half) for what in KINDS}
         # Whatever is no parameter was found again when the run was set up.
         fold.model.load_state_dict(tensors["parameters"], strict=False)
         _restore_optimizer(fold, tensors["optimizer"])
         fold.best = Best(**best, parameters=tensors["best"] or None)
-    return run
+
+
+def _read_own(folder: Path, what: str, fold: Fold, width: int) -> dict[str, Tensor]:
+    """Return a fold's tables, of each the columns, or rows, of this process."""
+    name = f"{what}-{fold.number}.safetensors"
+    tables = unpack_tensors(read_parts(folder, [name])[name])
+    model = fold.model
+    if model.team.size == 1:
+        return tables
+    own = model.team.own(width)
+    return {
+        name: table.narrow(axis, own.start, own.stop - own.start).clone()
+        if (axis := _axis(model, name, table)) is not None
+        else table
+        for name, table in tables.items()
+    }
+
+
+def _gathered(model: DiffusionMaps, tables: dict[str, Tensor], width: int) -> dict[str, Tensor]:
+    """Return whole tables on the first process of the team; none on the others."""
+    whole = {
+        name: table
+        if (axis := _axis(model, name, table)) is None
+        else model.team.on_first(table, width, axis)
+        for name, table in sorted(tables.items())  # Everybody sends in the same order.
+    }
+    return {name: table for name, table in whole.items() if table is not None}
+
+
+def _axis(model: DiffusionMaps, name: str, table: Tensor) -> int | None:
+    """Return along which axis a table, or a running mean of Adam for it, is divided."""
+    return model.axes.get(name.split("/")[0]) if table.ndim else None
 
 
 def _paired(stored: Settings, given: Settings) -> dict[str, tuple[object, object]]:

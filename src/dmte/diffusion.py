@@ -30,6 +30,7 @@ from torch.autograd.function import once_differentiable
 
 from dmte.randomness import truncated_gaussian
 from dmte.sparse import SparseMatrix
+from dmte.team import Team
 
 
 def transition_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32) -> SparseMatrix:
@@ -94,10 +95,20 @@ def diffuse(
     return mixed
 
 
-class DiffusionConvolution(nn.Module):
-    """Σ_h λ_h tanh(W_h ⊙ P^h X), with the filters W learned."""
+class Filters(nn.Module):
+    """W, a row per hop and a column per feature, each of which acts by itself."""
 
     filters: Float[nn.Parameter, "hops dim"]
+
+    def divide(self, team: Team) -> dict[str, int]:
+        """Keep the own columns of W."""
+        whole = self.filters.detach()
+        self.filters = nn.Parameter(whole[:, team.own(whole.shape[1])].clone())
+        return {"filters": 1}
+
+
+class DiffusionConvolution(Filters):
+    """Σ_h λ_h tanh(W_h ⊙ P^h X), with the filters W learned."""
 
     def __init__(self, dim: int, hop_weights: Sequence[float], generator: torch.Generator) -> None:
         super().__init__()
@@ -114,10 +125,8 @@ class DiffusionConvolution(nn.Module):
         return embedding
 
 
-class HopFilters(nn.Module):
+class HopFilters(Filters):
     """Σ_h W_h ⊙ P^h X, with the filters W learned, started at λ: nothing but the hops' weights."""
-
-    filters: Float[nn.Parameter, "hops dim"]
 
     def __init__(self, dim: int, hop_weights: Sequence[float]) -> None:
         super().__init__()

@@ -88,6 +88,15 @@ def why_not(method: Method) -> str | None:
     return method.why_not() if isinstance(method, NeedsMore) else None
 
 
+def dot_products(
+    table: Float[Tensor, "vertices dim"], pairs: Int[Tensor, "pairs 2"]
+) -> Float[Tensor, " pairs"]:
+    """Return v_i · v_j of pairs of rows."""
+    # In blocks, so that millions of pairs need no millions of rows at once.
+    blocks = [(table[block[:, 0]] * table[block[:, 1]]).sum(dim=1) for block in pairs.split(BLOCK)]
+    return torch.cat(blocks) if blocks else table.new_zeros(0)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Embedding:
     """One vector per vertex.
@@ -159,12 +168,7 @@ class Embedding:
         """
         if by not in ("dot", "cosine"):
             raise ConfigError(f"by must be dot or cosine, not {by!r}")
-        table = normalize(self.vectors) if by == "cosine" else self.vectors
-        # In blocks, so that millions of pairs need no millions of rows at once.
-        blocks = [
-            (table[block[:, 0]] * table[block[:, 1]]).sum(dim=1) for block in pairs.split(BLOCK)
-        ]
-        return torch.cat(blocks) if blocks else table.new_zeros(0)
+        return dot_products(normalize(self.vectors) if by == "cosine" else self.vectors, pairs)
 
     def scores(self, pairs: Int[Tensor, "pairs 2"]) -> dict[Similarity, Float[Tensor, " pairs"]]:
         """Return the scores of pairs by dot product and by cosine."""

@@ -66,14 +66,17 @@ class EdgeEntries:
             by_column=_places(columns[turned], rows[turned], len(members)),
         )
 
-    def transition(self, kind: str, without: Int[Tensor, " some"]) -> SparseMatrix:
+    def transition(
+        self, kind: str, without: Int[Tensor, " some"], dtype: torch.dtype = torch.float32
+    ) -> SparseMatrix:
         """Return P of this kind without the edges ``without`` and their opposites."""
         is_hidden = torch.zeros(len(self.pairs), dtype=torch.bool)
         is_hidden[self.pairs[without]] = True
         weights = torch.where(is_hidden[self.pairs], 0.0, self.weights)
         # The last number, which LOOP picks, is that of the loops.
         values = torch.cat([weights, weights.new_zeros(1)])[self.edges]
-        scaled = (self._symmetric(values) if kind == "symmetric" else self._walk(values)).float()
+        scaled = self._symmetric(values) if kind == "symmetric" else self._walk(values)
+        scaled = scaled.to(dtype)
         return SparseMatrix(
             CompressedRows(*self.by_row, scaled),
             CompressedRows(*self.by_column, scaled[self.to_transpose]),

@@ -7,6 +7,7 @@
     ├── UnknownVertexError  an id that is not in the network or embedding
     ├── SplitError          a split that would evaluate on what was trained on
     ├── TrainingError       training cannot go on
+    │   └── LostProcessError  another process that takes part is gone
     ├── StorageError        a stored folder is missing, damaged, foreign or cannot be written
     ├── MissingExtraError   an optional package is not installed
     └── Interrupted         the user stopped a long run
@@ -46,6 +47,10 @@ class SplitError(DmteError):
 
 class TrainingError(DmteError):
     """Training cannot go on."""
+
+
+class LostProcessError(TrainingError):
+    """Another process that takes part in a training is gone, or does not answer."""
 
 
 class StorageError(DmteError):

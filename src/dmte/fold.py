@@ -1,7 +1,9 @@
 """One training from one start: what it learns from, what it holds back, and how far it has come.
 
 A step propagates the whole graph once, since a vertex's row serves many edges, and then scores a
-large batch. Batches and negatives are a pure function of the seed, the fold and the epoch.
+large batch. Batches and negatives are a pure function of the seed, the fold and the epoch, so all
+processes of a team draw the same. Each scores its own columns of them; the scores are summed in one
+place, and from there on everybody has the same loss.
 """
 
 from dataclasses import dataclass
@@ -13,17 +15,20 @@ from torch import Tensor
 
 from dmte.adam import Adam
 from dmte.config import Settings
+from dmte.embedding import dot_products
 from dmte.entries import EdgeEntries
 from dmte.errors import TrainingError
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
-from dmte.objective import part_losses, ranking_losses, score_edges, weighted_sum
+from dmte.objective import Scores, part_losses, ranking_losses, score_edges, weighted_sum
 from dmte.randomness import generator_for
 from dmte.ranking import auc
 from dmte.sampling import NegativeSampler
+from dmte.sparse import SparseMatrix
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
+from dmte.team import ALONE, Team
 from dmte.text import EncoderInput
-from dmte.trained import build_model, embed_network
+from dmte.trained import build_model, embed_halves
 
 HIDDEN_SHARE = 0.2  # Of the edges, hidden from P per step; the share that worked in trials.
 
@@ -50,15 +55,20 @@ class Fold:
         settings: Settings,
         seed: int,
         number: int = 0,
+        *,
+        team: Team = ALONE,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         self.train, self.held_back = split
         self.settings, self.seed, self.number = settings, seed, number
+        self.team, self.dtype = team, dtype
         self.best = Best()
         draws_all = settings.noise_power == 0 and not settings.structure
         self.edges = SupervisedEdges.of(
             self.train, sample_unlinked(self.train, seed) if draws_all else None
         )
-        self.model = build_model(settings, vocabulary_size, len(self.edges.members), seed)
+        num_linked = len(self.edges.members)
+        self.model = build_model(settings, vocabulary_size, num_linked, seed, team).to(dtype)
         self.optimizer = _optimizer_of(self.model, settings)
 
     def prepare_steps(self, texts: EncoderInput, prepared: Any) -> None:
@@ -66,15 +76,19 @@ class Fold:
 
         ``prepared`` is what the encoder made of the texts of all vertices.
         """
-        self._all_texts = prepared
+        once = self.team.kept_once
+        self._all_texts, model = prepared, self.model
         if self.held_back is not None:
-            self._whole_transition = self.model.transition_of(self.train.adjacency())
+            whole = self.train.adjacency()
+            self._whole_transition = once(model.transition_of(whole, self.dtype))
         self._words = texts.select(self.edges.members)
-        self._texts = self.model.encoder.prepare(self._words)
+        read = model.encoder.prepare(self._words)
+        self._texts = once(read) if isinstance(read, SparseMatrix) else read
+        self.edges = once(self.edges)
         if self.settings.hide_supervised:
-            self._entries = EdgeEntries.of(self.edges)
+            self._entries = once(EdgeEntries.of(self.edges))
         else:
-            self._transition = self.model.transition_of(self.edges.adjacency())
+            self._transition = once(model.transition_of(self.edges.adjacency(), self.dtype))
         self.sampler = NegativeSampler(self._noise())
 
     def _noise(self) -> Float[Tensor, " members"]:
@@ -110,9 +124,11 @@ class Fold:
         total, total_weight = torch.zeros(()), 0.0
         for batch in order.split(self.batch_size):
             parts, weight = self.step(batch, negatives)
-            self._check_finite(epoch, "the loss", parts)
+            self._refuse_infinite(epoch, "the loss", not_finite=not bool(parts.isfinite().all()))
             total, total_weight = total + parts * weight, total_weight + weight
-        self._check_finite(epoch, "a parameter", *self.model.parameters())
+        is_finite = all(bool(p.detach().isfinite().all()) for p in self.model.parameters())
+        not_finite = self.team.is_any(found=not is_finite)  # Others have other columns.
+        self._refuse_infinite(epoch, "a parameter", not_finite=not_finite)
         return total / total_weight
 
     def leave_words_out(self, epoch: int) -> None:
@@ -127,13 +143,13 @@ class Fold:
         """Make one step of Adam on the edges ``batch``; return every part's loss and Σ s_ij."""
         settings, edges = self.settings, self.edges.directed(batch)
         if settings.hide_supervised:
-            transition = self._entries.transition(settings.transition, without=batch)
+            kind = settings.transition
+            transition = self._entries.transition(kind, without=batch, dtype=self.dtype)
         else:
             transition = self._transition
         negatives = self.sampler.draw(edges.source, edges.target, settings.num_negatives, generator)
-        halves = self.model(self._texts, transition)
-        scores = score_edges(halves, edges.source, edges.target, negatives)
-        weights = self.edges.relative(edges.weights)
+        scores = self._scores(transition, edges.source, edges.target, negatives)
+        weights = self.edges.relative(edges.weights, self.dtype)
         if settings.loss == "ranking":
             parts = ranking_losses(scores, weights, settings.sharpness)
         else:
@@ -141,24 +157,48 @@ class Fold:
         loss = weighted_sum(parts, settings.objective)
         self.optimizer.zero_grad()
         loss.backward()
+        self.team.add_gradients(self.model.shared_parameters())
         self.optimizer.step()
         return parts.detach(), float(weights.sum())
+
+    def _scores(
+        self,
+        transition: SparseMatrix,
+        source: Int[Tensor, " batch"],
+        target: Int[Tensor, " batch"],
+        negatives: Int[Tensor, "batch negatives"],
+    ) -> Scores:
+        """Return the scores of all columns, which every process of the team gets alike."""
+        rows = None
+        if self.model.exchanges_rows:
+            asked = torch.cat([source.unsqueeze(1), target.unsqueeze(1), negatives], dim=1)
+            rows, asked = _numbered(asked, len(self.edges.members))
+            source, target, negatives = asked[:, 0], asked[:, 1], asked[:, 2:]
+        halves = self.model(self._texts, transition, rows)
+        return score_edges(halves, source, target, negatives, self.team)
 
     def look(self, epoch: int) -> None:
         """Ask about the held-back edges, if there are any, and keep the best."""
         if self.held_back is None:
             return
-        embedding = embed_network(
-            self.model, self.train, self._all_texts, self.edges.members, self._whole_transition
-        )
-        found = auc(
-            embedding.score(self.held_back.edges), embedding.score(self.held_back.non_edges)
-        )
+        found = auc(*self._judged(self.held_back))
         if found > self.best.auc:
             self.best = Best(found, epoch, 0, found, self.parameters())
         else:
             self.best.looks_since += 1
             self.best.last_auc = found
+
+    def _judged(self, held_back: HeldBack) -> list[Float[Tensor, " pairs"]]:
+        """Return the scores of the held-back edges and of the pairs that are none."""
+        asked, rows = [held_back.edges, held_back.non_edges], None
+        if self.model.exchanges_rows:
+            rows, numbers = _numbered(torch.cat(asked), self.train.num_vertices)
+            asked = list(numbers.split([len(pairs) for pairs in asked]))
+        text, structure = embed_halves(
+            self.model, self._all_texts, self._whole_transition, self.edges.members, rows
+        )
+        vectors = text if structure is None else torch.cat([text, structure], dim=1)
+        return [self.team.sum(dot_products(vectors, pairs)) for pairs in asked]
 
     def outcome(self) -> dict[str, Tensor]:
         """Return the parameters as they were at their best on the held-back edges, or as they are.
@@ -175,12 +215,21 @@ class Fold:
         of_fold = f" of fold {self.number}" if self.number else ""
         return generator_for(self.seed, purpose + of_fold, epoch)
 
-    def _check_finite(self, epoch: int, what: str, *values: Tensor) -> None:
-        if not all(bool(torch.isfinite(value.detach()).all()) for value in values):
+    def _refuse_infinite(self, epoch: int, what: str, *, not_finite: bool) -> None:
+        if not_finite:
             raise TrainingError(
                 f"{what} was no longer a finite number in epoch {epoch + 1}; "
                 f"a learning_rate below {self.settings.learning_rate:g} may help"
             )
+
+
+def _numbered(
+    vertices: Int[Tensor, "some more"], num_vertices: int
+) -> tuple[Int[Tensor, " rows"], Int[Tensor, "some more"]]:
+    """Return those that occur among the vertices, ascending, and the vertices numbered by them."""
+    occurs = torch.zeros(num_vertices, dtype=torch.int64)
+    occurs[vertices] = 1
+    return occurs.nonzero().flatten(), (occurs.cumsum(0) - 1)[vertices]
 
 
 def _optimizer_of(model: DiffusionMaps, settings: Settings) -> Adam:

@@ -10,6 +10,9 @@ The four versions of the paper are settings of this one class: another encoder, 
 on the same column of the parameters, but for one number per vertex, the length of its row of E_s;
 otherwise columns meet only in scores.py. The recommended recipe, which is not the paper's, has
 spectral texts, filters without tanh, and a square matrix after them that mixes the columns.
+
+So a model can be divided over a team of processes (team.py), each of which holds some columns of
+every table and makes the same columns of the halves.
 """
 
 from collections.abc import Sequence
@@ -17,13 +20,13 @@ from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import normalize
 
 from dmte.diffusion import TRANSITIONS, DiffusionConvolution, HopFilters, diffuse
 from dmte.randomness import truncated_gaussian
 from dmte.sparse import SparseMatrix
+from dmte.team import ALONE, Team, unit_rows
 from dmte.text import TextEncoder
 
 
@@ -58,6 +61,9 @@ class DiffusionMaps(nn.Module):
         self.mixing = mixing
         self.unit_rows = unit_rows
         self.transition = transition
+        self.team = ALONE
+        self.axes: dict[str, int] = {}
+        """Along which axis a table is divided over the team, by its name."""
 
     def transition_of(
         self, adjacency: sp.csr_array, dtype: torch.dtype = torch.float32
@@ -65,26 +71,58 @@ class DiffusionMaps(nn.Module):
         """Return P of the edges S, as this model diffuses over it."""
         return TRANSITIONS[self.transition](adjacency, dtype)
 
-    def forward(self, texts: Any, transition: SparseMatrix) -> Halves:
-        """Return the halves; ``texts`` is what the encoder's ``prepare`` returned."""
-        text = self.text_embedding(texts, transition)
+    def divide(self, team: Team) -> None:
+        """Keep only the own columns of every table."""
+        if team.size == 1:
+            return
+        self.team = team
+        for name in ("encoder", "convolution", "structure", "mixing"):
+            part = getattr(self, name)
+            axes = {} if part is None else part.divide(team)
+            self.axes |= {f"{name}.{table}": axis for table, axis in axes.items()}
+
+    @property
+    def exchanges_rows(self) -> bool:
+        """Whether a row of V_t takes an exchange, so that fewer rows are better."""
+        return self.team.size > 1 and (self.mixing is not None or self.unit_rows)
+
+    def shared_parameters(self) -> list[nn.Parameter]:
+        """Return the parameters of which every process of the team has all."""
+        return [p for name, p in self.named_parameters() if name not in self.axes]
+
+    def forward(
+        self, texts: Any, transition: SparseMatrix, rows: Int[Tensor, " rows"] | None = None
+    ) -> Halves:
+        """Return the halves, or some rows of them.
+
+        ``texts`` is what the encoder's ``prepare`` returned.
+        """
+        text = self.text_embedding(texts, transition, rows)
         if self.structure is None:
             return Halves(text, None, None)
         structure = self.structure()
-        return Halves(text, structure, self.structure.diffused(transition, structure))
+        diffused = self.structure.diffused(transition, structure)
+        return Halves(text, _chosen(structure, rows), _chosen(diffused, rows))
 
     def text_embedding(
         self,
         texts: Any,
         transition: SparseMatrix,
+        rows: Int[Tensor, " rows"] | None = None,
     ) -> Float[Tensor, "vertices dim"]:
-        """Return V_t: X, diffused unless this is the version without diffusion."""
-        embedding: Tensor = self.encoder(texts)
+        """Return V_t, or some rows: X, diffused unless this is the version without diffusion."""
+        embedding = self._own_columns(self.encoder(texts))
         if self.convolution is not None:
             embedding = self.convolution(transition, embedding)
+        embedding = _chosen(embedding, rows)
         if self.mixing is not None:
             embedding = self.mixing(embedding)
-        return normalize(embedding) if self.unit_rows else embedding
+        return unit_rows(embedding, self.team) if self.unit_rows else embedding
+
+    def _own_columns(self, features: Float[Tensor, "vertices width"]) -> Tensor:
+        """Return the own columns of X, which an encoder that is not divided makes whole."""
+        is_whole = self.team.size > 1 and not any(name.startswith("encoder.") for name in self.axes)
+        return features[:, self.team.own(self.encoder.dim)] if is_whole else features
 
 
 class SquareMap(nn.Module):
@@ -92,11 +130,18 @@ class SquareMap(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
+        self._team = ALONE
         self.matrix = nn.Parameter(torch.eye(dim))
 
     def forward(self, embedding: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
-        """Return V M."""
-        return embedding @ self.matrix
+        """Return V M; a process multiplies its columns of V by its rows of M."""
+        return self._team.sum_own(embedding @ self.matrix)
+
+    def divide(self, team: Team) -> dict[str, int]:
+        """Keep the rows of M that the own columns of V are multiplied by."""
+        self._team = team
+        self.matrix = nn.Parameter(self.matrix.detach()[team.own(len(self.matrix))].clone())
+        return {"matrix": 0}
 
 
 class StructureEmbedding(nn.Module):
@@ -107,16 +152,26 @@ class StructureEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.hop_weights = tuple(hop_weights)
+        self._team = ALONE
         self.table = truncated_gaussian(num_vertices, dim, generator)
 
     def forward(self) -> Float[Tensor, "vertices dim"]:
         """Return V_s: the rows of E_s, those longer than 1 scaled to length 1."""
-        lengths = torch.linalg.vector_norm(self.table, dim=1, keepdim=True)
-        scaled: Tensor = self.table / lengths.clamp(min=1.0)
+        scaled: Tensor = self.table / self._team.lengths(self.table).clamp(min=1.0)
         return scaled
+
+    def divide(self, team: Team) -> dict[str, int]:
+        """Keep the own columns of E_s."""
+        self._team = team
+        self.table = nn.Parameter(self.table.detach()[:, team.own(self.table.shape[1])].clone())
+        return {"table": 1}
 
     def diffused(
         self, transition: SparseMatrix, structure: Float[Tensor, "vertices dim"]
     ) -> Float[Tensor, "vertices dim"]:
         """Return U_s of ``structure``."""
         return diffuse(transition, structure, self.hop_weights)
+
+
+def _chosen(table: Float[Tensor, "vertices dim"], rows: Int[Tensor, " rows"] | None) -> Tensor:
+    return table if rows is None else table.index_select(0, rows)

@@ -23,6 +23,7 @@ from torch.nn.functional import logsigmoid
 
 from dmte.model import Halves
 from dmte.scores import score_pairs
+from dmte.team import ALONE, Team
 
 PARTS = ("text_text", "structure_structure", "structure_text", "text_structure")
 
@@ -55,14 +56,19 @@ def score_edges(
     source: Int[Tensor, " batch"],
     target: Int[Tensor, " batch"],
     negatives: Int[Tensor, "batch negatives"],
+    team: Team = ALONE,
 ) -> Scores:
-    """Return the scores of all four parts, or of ``text_text`` alone without a structure half."""
+    """Return the scores of all four parts, or of ``text_text`` alone without a structure half.
+
+    Where every process of a team has some columns of the halves, this is where they are summed.
+    """
     predicted = torch.cat([source.unsqueeze(1), negatives], dim=1)
     if halves.structure is None or halves.diffused_structure is None:
-        by_part = score_pairs((halves.text,), (halves.text,), predicted, target).flatten(2)
+        scores = score_pairs((halves.text,), (halves.text,), predicted, target)
+        by_part = team.sum(scores).flatten(2)
     else:
         lefts, rights = (halves.text, halves.structure), (halves.text, halves.diffused_structure)
-        scores = score_pairs(lefts, rights, predicted, target)
+        scores = team.sum(score_pairs(lefts, rights, predicted, target))
         text_text, text_structure, structure_text, both_structure = scores.flatten(2).unbind(2)
         by_part = torch.stack([text_text, both_structure, structure_text, text_structure], dim=2)
     ordered = by_part.permute(2, 0, 1)

@@ -97,6 +97,16 @@ def is_stored(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
+def part_names(folder: Path) -> list[str]:
+    """Return the names of the parts that the folder holds, without reading them.
+
+    Raises:
+        StorageError: If the folder is not one of ours.
+    """
+    _refuse_unstored(folder)
+    return sorted(_read_manifest(folder).parts)
+
+
 def pack_tensors(tensors: Mapping[str, "torch.Tensor"]) -> bytes:
     """Return the tensors as safetensors; equal tensors give equal bytes."""
     import torch

@@ -72,12 +72,14 @@ class SupervisedEdges:
             torch.cat([weights, weights[proper]]),
         )
 
-    def relative(self, weights: Float[Tensor, " batch"]) -> Float[Tensor, " batch"]:
+    def relative(
+        self, weights: Float[Tensor, " batch"], dtype: torch.dtype = torch.float32
+    ) -> Float[Tensor, " batch"]:
         """Return weights in units of their mean, for a loss in single precision.
 
         It knows neither 1e-46 nor 1e39, and the unit of all weights does not matter to a mean.
         """
-        return (weights / self.weights.mean()).float()
+        return (weights / self.weights.mean()).to(dtype)
 
     def adjacency(self) -> sp.csr_array:
         """Return S among the members."""

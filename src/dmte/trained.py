@@ -33,14 +33,18 @@ from dmte.storage import (
     unpack_tensors,
     write_parts,
 )
+from dmte.team import ALONE, Team
 from dmte.text import ENCODERS, Vocabulary, encoder_input
 from dmte.unseen import embed_unseen, extend
 
 
 def build_model(
-    settings: Settings, vocabulary_size: int, num_linked: int, seed: int
+    settings: Settings, vocabulary_size: int, num_linked: int, seed: int, team: Team = ALONE
 ) -> DiffusionMaps:
-    """Return a model with freshly drawn parameters; ``num_linked`` vertices have a row in E_s."""
+    """Return a model with freshly drawn parameters; ``num_linked`` vertices have a row in E_s.
+
+    They are drawn whole and then divided over the team, so that all teams start alike.
+    """
     generator = generator_for(seed, "parameters")
     half, hop_weights = settings.half, settings.hop_weights
     encoder = ENCODERS[settings.encoder](vocabulary_size, half, generator)
@@ -52,7 +56,7 @@ def build_model(
     structure = StructureEmbedding(
         num_linked, half, settings.structure_hop_weights or hop_weights, generator
     )
-    return DiffusionMaps(
+    model = DiffusionMaps(
         encoder,
         convolution if settings.text_diffusion else None,
         structure if settings.structure else None,
@@ -60,6 +64,8 @@ def build_model(
         unit_rows=settings.unit_rows,
         transition=settings.transition,
     )
+    model.divide(team)
+    return model
 
 
 def embed_network(
@@ -74,15 +80,28 @@ def embed_network(
     ``texts`` are those of ``network`` as the model's encoder prepared them, ``transition`` is its P
     if that is known.
     """
-    with torch.no_grad():
-        transition = transition or model.transition_of(network.adjacency())
-        text = model.text_embedding(texts, transition)
-        if model.structure is None:
-            return Embedding(network.ids, text, text.shape[1])
-        rows = model.structure()
-        structure = rows.new_zeros(network.num_vertices, rows.shape[1])
-        structure[linked] = rows
-        return Embedding(network.ids, torch.cat([text, structure], dim=1), text.shape[1])
+    transition = transition or model.transition_of(network.adjacency())
+    text, structure = embed_halves(model, texts, transition, linked)
+    vectors = text if structure is None else torch.cat([text, structure], dim=1)
+    return Embedding(network.ids, vectors, text.shape[1])
+
+
+@torch.no_grad()
+def embed_halves(
+    model: DiffusionMaps,
+    texts: Any,
+    transition: SparseMatrix,
+    linked: Int[Tensor, " linked"],
+    rows: Int[Tensor, " rows"] | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """Return V_t and V_s of every vertex, or of some; of a divided model its own columns."""
+    text = model.text_embedding(texts, transition, rows)
+    if model.structure is None:
+        return text, None
+    table = model.structure()
+    structure = table.new_zeros(len(transition.rows.offsets) - 1, table.shape[1])
+    structure[linked] = table
+    return text, structure if rows is None else structure[rows]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -4,6 +4,9 @@ The loop is a generator of reports: the caller prints, saves and stops. The pape
 recommended recipe, on networks with few edges, trains three times from the same start, each time
 holding other edges back, and takes the mean of what was learned: when to stop is told by few edges,
 and three such tellings are steadier than one. A resumed run ends in the same bits.
+
+A team of processes makes the same steps together, each with some of the columns (team.py). What is
+held back, the order of edges, the negatives and when to stop are the same for all of them.
 """
 
 import time
@@ -15,14 +18,19 @@ import torch
 
 from dmte.allocator import keep_freed_memory
 from dmte.config import Settings
+from dmte.embedding import Embedding
+from dmte.errors import ConfigError
 from dmte.fold import Best, Fold
 from dmte.history import EpochRecord
+from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.objective import PARTS, weighted_sum
+from dmte.sparse import SparseMatrix
 from dmte.supervision import hold_back, num_judging
+from dmte.team import ALONE, Team
 from dmte.text import Vocabulary, encoder_input
-from dmte.trained import TrainedModel, embed_network
-from dmte.width import spectral_start
+from dmte.trained import TrainedModel, build_model, embed_halves, environment
+from dmte.width import divided_start
 
 FEWEST_HELD_BACK = 8
 """Edges by which to tell whether learning from diffused texts helps."""
@@ -59,9 +67,19 @@ class TrainingRun:
     Embedding(432 vertices × 64, of which 64 from text)
     """
 
-    def __init__(self, network: TextualNetwork, settings: Settings, seed: int) -> None:
+    def __init__(
+        self,
+        network: TextualNetwork,
+        settings: Settings,
+        seed: int,
+        *,
+        team: Team = ALONE,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
         keep_freed_memory()
+        self.team, self.dtype = team, dtype
         self.network, self.asked_for, self.seed = network, settings, seed
+        self._refuse_other_data()
         self.epoch = 0
         self.history: list[EpochRecord] = []
         fraction = settings.validation_fraction
@@ -77,21 +95,27 @@ class TrainingRun:
         )
         texts = encoder_input(settings.encoder, self.vocabulary, network.texts, network.features)
         if settings.has_fixed_texts:
-            start = spectral_start(settings, splits, texts, seed)
+            start = divided_start(settings, splits, texts, seed, team)
             settings = settings.with_dim(start.dim) if settings.is_all_text else settings
         self.settings = settings
+        self._refuse_too_large()
+        self._vocabulary_size = texts.vocabulary_size
         self.folds = [
-            Fold(split, texts.vocabulary_size, settings, seed, number)
+            Fold(split, texts.vocabulary_size, settings, seed, number, team=team, dtype=dtype)
             for number, split in enumerate(splits)
         ]
         if settings.has_fixed_texts:
             for fold in self.folds:
-                fold.model.encoder = start
+                fold.model.encoder = start.to(dtype)
         # All folds have the same texts, fixed, or there is only one.
-        self._texts = self.folds[0].model.encoder.prepare(texts)
+        read = self.folds[0].model.encoder.prepare(texts)
+        self._texts = team.kept_once(read) if isinstance(read, SparseMatrix) else read
         if self._learns:
             for fold in self.folds:
                 fold.prepare_steps(texts, self._texts)
+            # Another processor may round a power otherwise, and then draw other negatives.
+            ends = {f"noise {fold.number}": fold.sampler.noise.tolist() for fold in self.folds}
+            team.refuse_differing(ends)
 
     @property
     def num_edges(self) -> int:
@@ -166,22 +190,79 @@ class TrainingRun:
         return sum(fold.best.last_auc for fold in self.folds) / len(self.folds)
 
     def result(self) -> TrainedModel:
-        """Return what has been learned so far: of several trainings the mean."""
-        first = self.folds[0]
-        model, outcomes = deepcopy(first.model), [fold.outcome() for fold in self.folds]
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                parameter.copy_(torch.stack([one[name] for one in outcomes]).mean(dim=0))
-        embedding = embed_network(model, self.network, self._texts, first.edges.members)
+        """Return what has been learned so far: of several trainings the mean.
+
+        Raises:
+            ConfigError: This is not the first process of its team.
+        """
+        found = self.gathered()
+        if found is None:
+            raise ConfigError("only the first process of a team has the result")
+        return found
+
+    def gathered(self) -> TrainedModel | None:
+        """Return the result on the first process of a team; all others help, and get none."""
+        model, members = self._averaged(), self.folds[0].edges.members
+        transition = model.transition_of(self.network.adjacency(), self.dtype)
+        text, structure = (
+            None if half is None else self.team.on_first(half, self.settings.half)
+            for half in embed_halves(model, self._texts, transition, members)
+        )
+        whole = self._put_together(model)
+        if whole is None or text is None:
+            return None
+        vectors = text if structure is None else torch.cat([text, structure], dim=1)
         return TrainedModel(
             self.settings,
             self.seed,
             self.network,
             self.vocabulary,
-            model,
-            embedding,
+            whole,
+            Embedding(self.network.ids, vectors, text.shape[1]),
             tuple(self.history),
         )
+
+    def _averaged(self) -> DiffusionMaps:
+        """Return the mean of the models of all folds."""
+        model, outcomes = deepcopy(self.folds[0].model), [fold.outcome() for fold in self.folds]
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                parameter.copy_(torch.stack([one[name] for one in outcomes]).mean(dim=0))
+        return model
+
+    def _put_together(self, model: DiffusionMaps) -> DiffusionMaps | None:
+        """Return the whole of a model that is divided over the team, on its first process."""
+        if self.team.size == 1:
+            return model
+        tables = {
+            name: self.team.on_first(table, self.settings.half, model.axes[name])
+            if name in model.axes
+            else table
+            for name, table in model.state_dict().items()
+        }
+        if not self.team.is_first:
+            return None
+        num_linked = len(self.folds[0].edges.members)
+        whole = build_model(self.settings, self._vocabulary_size, num_linked, self.seed)
+        whole.to(self.dtype).load_state_dict(tables)
+        return whole
+
+    def _refuse_other_data(self) -> None:
+        if self.team.size > 1:
+            facts = {
+                "a network": self.network.fingerprint(),
+                "settings": self.asked_for.to_dict(),
+                "a seed": self.seed,
+                "versions": environment()["versions"],
+            }
+            self.team.refuse_differing(facts)
+
+    def _refuse_too_large(self) -> None:
+        if self.team.size > self.settings.half:
+            raise ConfigError(
+                f"{self.team.size} processes cannot share {self.settings.half} columns; "
+                "start fewer, or ask for a larger dim"
+            )
 
 
 def _num_folds(settings: Settings, held_back: int) -> int:

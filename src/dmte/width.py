@@ -16,6 +16,7 @@ from dmte.errors import ConfigError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.ranking import auc
 from dmte.supervision import HeldBack
+from dmte.team import Team
 from dmte.text import ENCODERS, EncoderInput, FeatureRows, FixedTexts
 from dmte.trained import build_model, embed_network
 
@@ -64,6 +65,37 @@ def spectral_start(
             found[width] += auc(vectors.score(held_back.edges), vectors.score(held_back.non_edges))
     # Of equally good widths the smallest, which is the first.
     return widest.narrowed(max(found, key=lambda width: found[width]))
+
+
+def divided_start(
+    settings: Settings,
+    splits: Sequence[tuple[TextualNetwork, HeldBack | None]],
+    texts: EncoderInput,
+    seed: int,
+    team: Team,
+) -> FixedTexts[Any]:
+    """Return the own columns of the encoder that the first process of a team has found.
+
+    Others do not look for themselves: another processor may find another sign or another width.
+
+    Raises:
+        TrainingError: There are no words.
+    """
+    found = team.let_first(lambda: spectral_start(settings, splits, texts, seed))
+    if team.size == 1 and found is not None:
+        return found
+    width = int(team.say("" if found is None else str(found.dim)))
+    own: FixedTexts[Any] = ENCODERS[settings.encoder](  # type: ignore[assignment]
+        texts.vocabulary_size, width, torch.Generator()
+    )
+    axes = own.divide(team)
+    for name, table in list(own.named_buffers()):
+        whole = None if found is None else found.get_buffer(name)
+        if name in axes:
+            own.register_buffer(name, team.from_first(whole, len(table), width, table.dtype))
+        else:
+            own.register_buffer(name, team.copy_of_first(table if whole is None else whole))
+    return own
 
 
 def _widths(texts: EncoderInput) -> tuple[int, ...]:

@@ -21,7 +21,8 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted
+from dmte.cli.line import LINE
+from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostProcessError
 
 DEBUG = "--debug"
 QUIET = ("--quiet", "-q")
@@ -131,6 +132,7 @@ def _options(
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits the process."""
     given, is_debugging = _without((DEBUG,), sys.argv[1:] if arguments is None else arguments)
+    LINE.set((*given, DEBUG) if is_debugging else tuple(given))
     is_quiet = False
     if given and given[0] in SILENT:  # They show no progress; what is left to silence are warnings.
         given, is_quiet = _without(QUIET, given)
@@ -172,6 +174,8 @@ def _explain(problem: Exception) -> tuple[str, int]:
         return str(problem), INTERRUPTED
     if isinstance(problem, TyperException):
         return problem.format_message(), 2
+    if isinstance(problem, LostProcessError):  # No mistake of the user's.
+        return str(problem), 1
     if isinstance(problem, DmteError):
         return str(problem), 2
     return _why_the_system_failed(problem), 1

@@ -17,6 +17,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dmte.team import Team
+
 Texts = TypeVar("Texts")
 Prepared = TypeVar("Prepared")
 
@@ -48,6 +50,13 @@ class TextEncoder(nn.Module, ABC, Generic[Texts, Prepared]):
     @abstractmethod
     def forward(self, prepared: Prepared) -> Float[Tensor, "texts dim"]:
         """Return X."""
+
+    def divide(self, team: Team) -> dict[str, int]:  # noqa: ARG002
+        """Keep only the own columns of tables; return the axis along which each is divided.
+
+        Unless an encoder says how, every process keeps all of it and makes all of X.
+        """
+        return {}
 
     def word_parts(self, texts: Texts) -> WordParts | None:  # noqa: ARG002
         """Return X as a sum over words, or None where a text is more than that."""

@@ -11,8 +11,8 @@ from abc import abstractmethod
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import normalize
 
+from dmte.team import ALONE, Team, unit_rows
 from dmte.text.encoder import TextEncoder, Texts
 
 
@@ -24,6 +24,7 @@ class FixedTexts(TextEncoder[Texts, Tensor]):
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
         super().__init__(vocabulary_size, dim, generator)
+        self._team = ALONE
         self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
 
     @abstractmethod
@@ -40,9 +41,15 @@ class FixedTexts(TextEncoder[Texts, Tensor]):
         narrow.load_state_dict(self.state_dict() | {"directions": self.directions[:, :dim]})
         return narrow
 
+    def divide(self, team: Team) -> dict[str, int]:
+        """Keep the own columns of V, which are those of X."""
+        self.directions = self.directions[:, team.own(self.dim)].clone()
+        self._team = team
+        return {"directions": 1}
+
     def prepare(self, texts: Texts) -> Float[Tensor, "texts dim"]:
         """Return X, which no step changes."""
-        return normalize(self.project(texts))
+        return unit_rows(self.project(texts), self._team)
 
     def forward(self, prepared: Float[Tensor, "texts dim"]) -> Float[Tensor, "texts dim"]:
         """Return X."""

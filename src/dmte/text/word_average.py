@@ -8,10 +8,11 @@ one product.
 
 import torch
 from jaxtyping import Float
-from torch import Tensor
+from torch import Tensor, nn
 
 from dmte.randomness import truncated_gaussian
 from dmte.sparse import SparseMatrix
+from dmte.team import Team
 from dmte.text.encoder import TextEncoder, WordParts
 from dmte.text.vocabulary import TokenizedTexts
 
@@ -30,6 +31,11 @@ class WordAverage(TextEncoder[TokenizedTexts, SparseMatrix]):
     def forward(self, prepared: SparseMatrix) -> Float[Tensor, "texts dim"]:
         """Return B E_w."""
         return prepared @ self.words
+
+    def divide(self, team: Team) -> dict[str, int]:
+        """Keep the own columns of E_w, which are those of X."""
+        self.words = nn.Parameter(self.words.detach()[:, team.own(self.dim)].clone())
+        return {"words": 1}
 
     def word_parts(self, texts: TokenizedTexts) -> WordParts:
         """Return B and E_w."""

@@ -1,0 +1,118 @@
+"""Does a training that loses a process again and again end in the same bits?
+
+Several processes train a network; at random moments one of them, drawn at random, is killed with
+SIGKILL, every third time while a checkpoint is being written. The launcher starts all of them again
+by itself. At the end the vectors are compared, bit by bit, with those of a run that nobody
+interrupted. Prints a line per kill and writes faults.json beside this file. Linux only.
+
+    python benchmarks/faults.py [--kills 20] [--processes 2] [--network concepts] [--seed 0]
+"""
+
+import argparse
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from dmte.embedding import Embedding
+from dmte.storage import is_stored, read_parts, unpack_json
+
+PATH = Path(__file__).with_suffix(".json")
+EVERY = 5
+"""Epochs between two checkpoints."""
+PATIENCE = 300
+"""Seconds to wait for the training to go on."""
+
+
+def main() -> None:
+    """Train twice, with kills and without, and compare."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--network", default="concepts")
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    epochs = 10 * EVERY * (arguments.kills + 2)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        command = [
+            *(sys.executable, "-m", "dmte", "train", arguments.network, "--recipe", "paper"),
+            *("--dim", "18", "--batch-size", "300", "--epochs", str(epochs), "--threads", "1"),
+            *("--checkpoint-every", str(EVERY), "--processes", str(arguments.processes)),
+            *("--restarts", str(arguments.kills), "--quiet", "--out"),
+        ]
+        began = time.monotonic()
+        told = interrupt([*command, "killed"], place, arguments)
+        seconds = time.monotonic() - began
+        subprocess.run([*command, "whole"], cwd=place, check=True, stdout=subprocess.DEVNULL)
+        vectors = [Embedding.load(place / name).vectors for name in ("killed", "whole")]
+    is_same = torch.equal(*vectors)
+    restarts = told.count("all start again")
+    print(f"{restarts} of {arguments.kills} kills recovered; the same bits: {is_same}")
+    found = vars(arguments) | {"recovered": restarts, "is_same": is_same, "epochs": epochs}
+    PATH.write_text(json.dumps(found | {"seconds": round(seconds, 1)}, indent=2) + "\n")
+    sys.exit(0 if is_same and restarts == arguments.kills else 1)
+
+
+def interrupt(command: list[str], place: Path, arguments: argparse.Namespace) -> str:
+    """Run the command, killing processes of it; return what it told."""
+    chance, checkpoint = random.Random(arguments.seed), place / "killed.checkpoint"
+    with subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True) as launcher:
+        for number in range(arguments.kills):
+            wait_for(partial(has_gone_on, checkpoint, epoch_of(checkpoint)), launcher)
+            during_checkpoint = number % 3 == 2
+            if during_checkpoint:
+                wait_for(lambda: any(checkpoint.glob(".*.dmte-tmp")), launcher)
+            else:
+                time.sleep(chance.uniform(0, 0.5))
+            victim = chance.choice(workers_of(launcher.pid))
+            os.kill(victim, signal.SIGKILL)
+            when = "during a checkpoint" if during_checkpoint else "at a random step"
+            print(
+                f"kill {number + 1:>3}  after epoch {epoch_of(checkpoint):>5}  {when}", flush=True
+            )
+        told = launcher.communicate()[1]
+    if launcher.returncode:
+        sys.exit(f"faults.py: the training ended with code {launcher.returncode}: {told}")
+    return told
+
+
+def wait_for(happened: Callable[[], bool], launcher: "subprocess.Popen[str]") -> None:
+    """Wait until something has happened."""
+    ends = time.monotonic() + PATIENCE
+    while not happened():
+        if launcher.poll() is not None or time.monotonic() > ends:
+            launcher.kill()
+            sys.exit(f"faults.py: the training does not go on: {launcher.communicate()[1]}")
+        time.sleep(0.005)
+
+
+def has_gone_on(checkpoint: Path, reached: int) -> bool:
+    """Return whether there is a later checkpoint than that of the epoch ``reached``."""
+    return epoch_of(checkpoint) > reached
+
+
+def epoch_of(checkpoint: Path) -> int:
+    """Return the epoch of the last complete checkpoint."""
+    if not is_stored(checkpoint):
+        return 0
+    return int(unpack_json(read_parts(checkpoint, ["position.json"])["position.json"])["epoch"])
+
+
+def workers_of(launcher: int) -> list[int]:
+    """Return the processes that the launcher has started."""
+    children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text()
+    return [int(pid) for pid in children.split()]
+
+
+if __name__ == "__main__":
+    main()

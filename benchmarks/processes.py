@@ -1,0 +1,207 @@
+"""What do two processes gain over one, in time per step and in memory?
+
+The same training is set up with one process of one thread, two processes of one thread that share
+the columns, and one process of two threads; they take turns, and each makes the same steps. A step
+is timed by the clock, and by what a process takes of the processor, which says more on a busy
+machine. Memory is counted from the tensors of a process (its tables, and Adam's state of them) and
+asked of the system (what it shares with nobody). Prints a table and writes processes.json beside
+this file, where figures that were not asked for stay.
+
+    DMTE_DATA=... python benchmarks/processes.py [--networks dblp,planted-100000]
+        [--recipes paper,recommended] [--teams 1x1,2x1,1x2] [--rounds 3] [--steps 15]
+"""
+
+import argparse
+import json
+import os
+import platform
+import socket
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import Any
+
+import torch
+
+from dmte.config import PAPER, Settings
+from dmte.fold import Fold
+from dmte.launcher import joined_team
+from dmte.network import TextualNetwork, read_network
+from dmte.network.synthetic import PlantedTopics
+from dmte.randomness import generator_for
+from dmte.training import TrainingRun
+
+PATH = Path(__file__).with_suffix(".json")
+RECIPES = {"paper": PAPER, "recommended": Settings(dim=256, folds=1)}
+"""What is trained; the recommended recipe at one width, so that none has to be searched."""
+WARM = 3
+PLANTED = "planted-"
+
+
+def main() -> None:
+    """Measure, print the table and store it."""
+    arguments = parse()
+    if arguments.worker:
+        work(arguments)
+        return
+    results: dict[str, Any] = {}
+    for network in arguments.networks.split(","):
+        for recipe in arguments.recipes.split(","):
+            case = f"{network} {recipe}"
+            results[case] = measure(network, recipe, arguments)
+            show(case, results[case])
+    store(results)
+
+
+def parse() -> argparse.Namespace:
+    """Return what was asked for."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--networks", default="dblp,planted-100000")
+    parser.add_argument("--recipes", default="paper,recommended")
+    parser.add_argument("--teams", default="1x1,2x1,1x2", help="processes x threads")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each team has its turn")
+    parser.add_argument("--steps", type=int, default=15, help="steps measured per turn")
+    parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+def measure(network: str, recipe: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the figures of every team, from turns in which each was started anew."""
+    turns: dict[str, list[list[dict[str, Any]]]] = {}
+    for _ in range(arguments.rounds):
+        for team in arguments.teams.split(","):
+            turns.setdefault(team, []).append(start(team, network, recipe, arguments.steps))
+    figures = {team: summary(of_team) for team, of_team in turns.items()}
+    base = figures.get("1x1")
+    for figure in figures.values():
+        if base is not None:
+            figure["time_to_1x1"] = round(figure["step_ms"] / base["step_ms"], 3)
+            figure["tables_to_1x1"] = round(figure["tables_mb"] / base["tables_mb"], 3)
+    return figures
+
+
+def start(team: str, network: str, recipe: str, steps: int) -> list[dict[str, Any]]:
+    """Start a team; return what every process of it measured."""
+    processes, threads = (int(number) for number in team.split("x"))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    command = [sys.executable, __file__, "--worker", network, recipe, "--steps", str(steps)]
+    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    size = {"WORLD_SIZE": str(processes), "OMP_NUM_THREADS": str(threads)}
+    started = [
+        subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | place | size | {"RANK": str(rank), "OMP_WAIT_POLICY": "passive"},
+        )
+        for rank in range(processes)
+    ]
+    said = [process.communicate()[0] for process in started]
+    if any(process.returncode for process in started):
+        sys.exit(f"processes.py: a process of {team} failed on {network}")
+    return [json.loads(words) for words in said]
+
+
+def work(arguments: argparse.Namespace) -> None:
+    """Measure as one process of a team, and print what was found."""
+    name, recipe = arguments.worker
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    with joined_team(600) as team:
+        run = TrainingRun(read(name), RECIPES[recipe], seed=0, team=team)
+        fold = run.folds[0]
+        batch = torch.arange(min(fold.batch_size, run.num_edges))
+        taken, used = [], []
+        for step in range(WARM + arguments.steps):
+            began, before = perf_counter(), process_time()
+            fold.step(batch, generator_for(0, "benchmark", step))
+            taken.append(perf_counter() - began)
+            used.append(process_time() - before)
+    print(
+        json.dumps(
+            {
+                "step_ms": 1e3 * statistics.median(taken[WARM:]),
+                "cpu_ms": 1e3 * statistics.median(used[WARM:]),
+                "tables_mb": tables_bytes(fold) / 1e6,
+                "private_mb": private_bytes() / 1e6,
+                "vertices": run.network.num_vertices,
+                "edges": len(run.network.edges),
+                "words": len(run.vocabulary),
+                "edges_scored": len(batch),
+            }
+        )
+    )
+
+
+def read(name: str) -> TextualNetwork:
+    """Return a network by its name, or a drawn one with as many vertices as its name says."""
+    if not name.startswith(PLANTED):
+        return read_network(name)
+    planted = PlantedTopics(
+        num_vertices=int(name.removeprefix(PLANTED)),
+        num_topics=50,
+        edges_per_vertex=5,
+        words_per_text=30,
+        words_per_topic=1000,
+    )
+    return planted.draw(torch.Generator().manual_seed(0))
+
+
+def tables_bytes(fold: Fold) -> int:
+    """Return the bytes of a process's parameters and of Adam's running means."""
+    parameters = [parameter.nbytes for parameter in fold.model.parameters()]
+    means = [table.nbytes for state in fold.optimizer.state.values() for table in state.values()]
+    return sum(parameters) + sum(means)
+
+
+def private_bytes() -> int:
+    """Return how much memory this process shares with nobody."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+
+
+def summary(turns: list[list[dict[str, Any]]]) -> dict[str, Any]:
+    """Return the median step of all turns, and the largest memory of any process."""
+    everybody = [process for turn in turns for process in turn]
+    fixed = ("vertices", "edges", "words", "edges_scored")
+    return {name: everybody[0][name] for name in fixed} | {
+        "step_ms": round(statistics.median(turn[0]["step_ms"] for turn in turns), 2),
+        "cpu_ms": round(statistics.median(process["cpu_ms"] for process in everybody), 2),
+        "tables_mb": round(max(process["tables_mb"] for process in everybody), 3),
+        "private_mb": round(max(process["private_mb"] for process in everybody), 1),
+        "turns": len(turns),
+    }
+
+
+def show(case: str, figures: dict[str, Any]) -> None:
+    """Print the rows of one network and recipe."""
+    heads = ("step_ms", "time_to_1x1", "cpu_ms", "tables_mb", "tables_to_1x1", "private_mb")
+    print(f"{case:<34}" + "".join(f"{head:>15}" for head in heads))
+    for team, figure in figures.items():
+        cells = "".join(f"{figure.get(head, ''):>15}" for head in heads)
+        print(f"  {team + ' (processes x threads)':<32}{cells}", flush=True)
+
+
+def store(results: dict[str, Any]) -> None:
+    """Add the figures to the file."""
+    known = json.loads(PATH.read_text()) if PATH.exists() else {"results": {}}
+    revision = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    machine = {
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 2),
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "revision": revision,
+    }
+    found = {case: figures | {"machine": machine} for case, figures in results.items()}
+    known["results"] |= found
+    PATH.write_text(json.dumps(known, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,210 @@
+"""Several processes on the command line: they are started, die, and go on."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from dmte.config import PAPER
+from dmte.embedding import Embedding
+from dmte.launcher import supervise
+from dmte.network import read_network
+from dmte.storage import is_stored, read_parts, unpack_json
+from dmte.team import Team
+from dmte.training import TrainingRun
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Together = Callable[..., list[Any]]
+SETTINGS = replace(PAPER, dim=18, batch_size=300)  # Nine columns: four and five.
+OPTIONS = ("--recipe", "paper", "--dim", "18", "--batch-size", "300", "--quiet", "--threads", "1")
+
+
+def wait_for(happened: Callable[[], object], process: "subprocess.Popen[str]") -> None:
+    """Wait until something has happened; a process that ends before is a failure."""
+    ends = time.monotonic() + 120
+    while not happened():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < ends
+        time.sleep(0.01)
+
+
+def epoch_of(checkpoint: Path) -> int:
+    if not is_stored(checkpoint):
+        return 0
+    return int(unpack_json(read_parts(checkpoint, ["position.json"])["position.json"])["epoch"])
+
+
+def workers_of(launcher: int) -> list[int]:
+    return [
+        int(pid) for pid in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split()
+    ]
+
+
+def vectors_of(team: Team, epochs: int) -> torch.Tensor | None:
+    """Return what a team learns that nobody interrupts."""
+    settings = replace(SETTINGS, epochs=epochs)
+    run = TrainingRun(read_network("concepts"), settings, seed=0, team=team)
+    for _ in run.epochs():
+        pass
+    found = run.gathered()
+    return None if found is None else found.embedding.vectors
+
+
+@contextmanager
+def started(*command: str, **options: Any) -> Iterator["subprocess.Popen[str]"]:
+    """Start a process that is ended, with whatever it has started, if the test fails."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
+def test_a_team_that_loses_a_process_ends_in_the_same_bits(
+    together: Together, tmp_path: Path
+) -> None:
+    """Killed in a step, then while a checkpoint is written."""
+    checkpoint, epochs = tmp_path / "model.checkpoint", 30
+    command = ("train", "concepts", "--out", "model", "--epochs", str(epochs), *OPTIONS)
+    more = ("--checkpoint-every", "3", "--processes", "2")
+    with started(sys.executable, "-m", "dmte", *command, *more, cwd=tmp_path) as launcher:
+        wait_for(lambda: epoch_of(checkpoint) >= 6, launcher)
+        os.kill(workers_of(launcher.pid)[1], signal.SIGKILL)
+        reached = epoch_of(checkpoint)
+        wait_for(lambda: epoch_of(checkpoint) > reached, launcher)
+        wait_for(lambda: list(checkpoint.glob(".*.dmte-tmp")), launcher)
+        os.kill(workers_of(launcher.pid)[0], signal.SIGKILL)
+        out, problems = launcher.communicate(timeout=120)
+        assert launcher.returncode == 0, problems
+    assert problems.count("a process was killed by SIGKILL; all start again") == 2
+    assert "resumed after epoch" in out
+    assert not checkpoint.exists()
+    uninterrupted = together(2, lambda team: vectors_of(team, epochs))[0]
+    assert torch.equal(Embedding.load(tmp_path / "model").vectors, uninterrupted)
+
+
+def test_another_number_of_processes_than_was_started_is_refused(inside: Run) -> None:
+    asked = ("train", "concepts", "--out", "x", "--processes", "2")
+    done = inside(*asked, RANK="0", WORLD_SIZE="3")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "dmte: --processes says 2, but 3 were started; leave it out under torchrun\n"
+    )
+    assert (
+        inside(*asked, RANK="1", LOCAL_RANK="1", WORLD_SIZE="3").stderr == ""
+    )  # The first one has said it.
+
+
+def test_a_process_that_nobody_joins_gives_up_and_says_so(inside: Run, cli_folder: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = str(server.getsockname()[1])
+    here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    asked = ("train", "concepts", "--out", "alone", "--timeout", "1")
+    done = inside(*asked, RANK="0", WORLD_SIZE="2", **here)
+    assert done.returncode == 1
+    assert f"process 0 of 2 cannot reach the others at 127.0.0.1:{port}" in done.stderr
+    assert not (cli_folder / "alone").exists()
+
+
+def test_a_users_mistake_is_not_repeated(capfd: pytest.CaptureFixture[str]) -> None:
+    told: list[str] = []
+    assert supervise(["trian"], 2, restarts=3, tell=told.append) == 2
+    assert told == []
+    assert "did you mean train?" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        (["-", "--processes", "2"], "standard input"),
+        (["concepts", "--processes", "0"], "processes must be at least 1"),
+        (["concepts", "--timeout", "0"], "timeout must be above 0"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_starts(
+    inside: Run, options: list[str], named: str
+) -> None:
+    done = inside("train", *options, "--out", "x")
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+# Whatever is started in a namespace of processes ends with the first of them.
+OWN_NETWORK = (
+    *("unshare", "--user", "--map-root-user", "--net"),
+    *("--pid", "--fork", "--mount-proc", "--kill-child"),
+)
+TWO_HOSTS = """
+set -e
+ip link set lo up
+unshare --net sleep 300 & other=$!
+trap "kill $other" EXIT
+until [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.02; done
+ip link add left type veth peer name right netns $other
+ip address add 10.213.7.1/24 dev left
+ip link set left up
+nsenter --target $other --net sh -ec "
+  ip link set lo up; ip address add 10.213.7.2/24 dev right; ip link set right up"
+there="nsenter --target $other --net"
+GLOO_SOCKET_IFNAME=left "$@" --node-rank 0 $TRAIN > first 2>&1 & first=$!
+GLOO_SOCKET_IFNAME=right $there "$@" --node-rank 1 $TRAIN > second 2>&1 & second=$!
+until [ -e model.checkpoint/manifest.json ]; do kill -0 $first; sleep 0.05; done
+ip link set left down
+code=0; wait $first || code=$?; echo $code
+code=0; wait $second || code=$?; echo $code
+"""
+
+
+def why_no_namespaces() -> str | None:
+    """Return why two hosts cannot be played here, or none if they can."""
+    if sys.platform != "linux" or not all(map(shutil.which, ("unshare", "nsenter", "ip"))):
+        return "needs Linux with unshare, nsenter and ip"
+    probe = "ip link add left type veth peer name right && unshare --net true"
+    allowed = subprocess.run(
+        [*OWN_NETWORK, "sh", "-c", probe],
+        capture_output=True,
+        check=False,
+    )
+    return None if allowed.returncode == 0 else "network namespaces are not permitted here"
+
+
+@pytest.mark.skipif(why_no_namespaces() is not None, reason=str(why_no_namespaces()))
+def test_two_hosts_whose_link_is_cut_stop_and_their_checkpoint_goes_on(
+    inside: Run, cli_folder: Path
+) -> None:
+    command = ("train", "concepts", "--out", "model", *OPTIONS, "--checkpoint-every", "5")
+    torchrun = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "2")
+    network = ("--nproc-per-node", "1", "--master-addr", "10.213.7.1", "--master-port", "29511")
+    own = (*OWN_NETWORK, "bash", "-c", TWO_HOSTS, "two-hosts")
+    train = ("-m", "dmte", *command, "--timeout", "2", "--epochs", "1000000")
+    done = subprocess.run(
+        [*own, *torchrun, *network],
+        cwd=cli_folder,
+        env=os.environ | {"TRAIN": " ".join(train), "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    said = {name: (cli_folder / name).read_text() for name in ("first", "second")}
+    assert done.stdout.split() == ["1", "1"], (done, said)
+    assert all("dmte: another process" in words for words in said.values()), said
+    reached = epoch_of(cli_folder / "model.checkpoint")
+    resumed = inside(*command, "--resume", "--epochs", str(reached + 1))
+    assert resumed.returncode == 0, resumed.stderr
+    assert f"resumed after epoch {reached}" in resumed.stdout

@@ -1,0 +1,283 @@
+"""Several processes that share the columns learn what one learns alone.
+
+The members of a team are threads here, each with a gloo of its own: what they exchange is the same,
+and no process has to be started.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from dmte.checkpoint import load_checkpoint, save_checkpoint
+from dmte.config import PAPER, VARIANTS, Settings
+from dmte.errors import (
+    ConfigError,
+    DmteError,
+    LostProcessError,
+    NetworkError,
+    StorageError,
+    TrainingError,
+)
+from dmte.launcher import refuse_separate_folders
+from dmte.network import TextualNetwork
+from dmte.sparse import SparseMatrix
+from dmte.team import ALONE, ConnectedTeam, Team, opened_by_all, unit_rows
+from dmte.training import TrainingRun
+
+Together = Callable[..., list[Any]]
+SMALL = replace(PAPER, dim=20, epochs=3, batch_size=120)  # Three processes have 3, 3 and 4 columns.
+CHANGED = ("encoder", "text_diffusion", "structure")
+KINDS: dict[str, Settings] = {
+    "recommended": Settings(dim=10, epochs=2, folds=2),
+    "open width": Settings(epochs=1, folds=1),
+    "recommended and structure": Settings(dim=20, epochs=2, structure=True, folds=1),
+    "stopping early": replace(
+        SMALL, validation_fraction=0.2, validate_every=1, hide_supervised=True, patience=1
+    ),
+    **{
+        name: replace(SMALL, **{key: getattr(variant, key) for key in CHANGED})
+        for name, variant in VARIANTS.items()
+    },
+}
+
+
+def learned(network: TextualNetwork, settings: Settings, team: Team = ALONE) -> Tensor | None:
+    run = TrainingRun(network, settings, seed=3, team=team, dtype=torch.float64)
+    for _ in run.epochs():
+        pass
+    vectors = vectors_of(run)
+    assert vectors is None or vectors.dtype == torch.float64
+    return vectors
+
+
+def vectors_of(run: TrainingRun) -> Tensor | None:
+    found = run.gathered()
+    return None if found is None else found.embedding.vectors
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_team_learns_what_one_process_learns(
+    together: Together, planted: TextualNetwork, kind: str
+) -> None:
+    alone = learned(planted, KINDS[kind])
+    for size in (2, 3):
+        first, *others = together(size, lambda team: learned(planted, KINDS[kind], team))
+        assert others == [None] * (size - 1)
+        torch.testing.assert_close(first, alone, rtol=0, atol=1e-10)
+
+
+def test_a_team_stops_where_one_process_stops(together: Together, planted: TextualNetwork) -> None:
+    settings = replace(KINDS["stopping early"], epochs=30, learning_rate=0.1)
+
+    def history(team: Team) -> tuple[Any, ...]:
+        run = TrainingRun(planted, settings, seed=3, team=team, dtype=torch.float64)
+        looks = [(report.epoch, report.validation_auc) for report in run.epochs()]
+        return looks, run.best and run.best.epoch
+
+    alone = history(ALONE)
+    assert len(alone[0]) < 30
+    assert together(2, history) == [alone, alone]
+
+
+def test_exchanges_have_the_gradients_of_whole_tables(together: Together) -> None:
+    """A loss with every kind of sum in it, against the same loss of whole tables."""
+    generator = torch.Generator().manual_seed(0)
+    table, matrix, goal = torch.randn(3, 7, 7, generator=generator, dtype=torch.float64)
+    table[2] = 0.0  # Of length 0.
+
+    def gradients(team: Team) -> list[Tensor]:
+        own = team.own(7)
+        mine = table[:, own].clone().requires_grad_()
+        rows = matrix[own].clone().requires_grad_()
+        read = team.sum_own(team.all_columns(mine, 7).tanh() @ (matrix / team.size))
+        scaled = unit_rows(team.sum_own(mine @ rows), team) + mine / team.lengths(mine).clamp(min=1)
+        team.sum(((scaled + read) * goal[:, own]).sum(dim=1)).tanh().sum().backward()
+        assert mine.grad is not None
+        assert rows.grad is not None
+        return [mine.grad, rows.grad]
+
+    parts = together(3, gradients)
+    whole = [torch.cat([part[0] for part in parts], dim=1), torch.cat([part[1] for part in parts])]
+    torch.testing.assert_close(whole, gradients(ALONE), rtol=1e-12, atol=1e-12)
+
+
+def test_rows_of_length_one_are_torchs_own_to_the_bit() -> None:
+    rows = torch.randn(50, 9, generator=torch.Generator().manual_seed(0))
+    rows[3] = 0.0
+    assert torch.equal(unit_rows(rows), normalize(rows))
+
+
+def test_more_processes_than_columns_are_refused(
+    together: Together, planted: TextualNetwork
+) -> None:
+    def start(team: Team) -> str:
+        with pytest.raises(ConfigError) as refused:
+            TrainingRun(planted, replace(SMALL, dim=4), seed=0, team=team)
+        return str(refused.value)
+
+    assert (
+        together(3, start)
+        == ["3 processes cannot share 2 columns; start fewer, or ask for a larger dim"] * 3
+    )
+
+
+def test_a_network_without_words_is_refused_by_every_process(
+    together: Together, planted: TextualNetwork
+) -> None:
+    silent = replace(planted, texts=("",) * planted.num_vertices)
+
+    def start(team: Team) -> str:
+        with pytest.raises(TrainingError) as refused:
+            TrainingRun(silent, Settings(dim=8), seed=0, team=team)
+        return str(refused.value)
+
+    first, second = together(2, start)
+    assert "no text has a word" in first
+    assert first == second
+
+
+def test_processes_that_were_given_other_data_are_refused(
+    together: Together, planted: TextualNetwork
+) -> None:
+    def start(team: Team) -> str:
+        network = planted.with_edges(planted.edges[team.rank :])
+        with pytest.raises(ConfigError) as refused:
+            TrainingRun(network, SMALL, seed=team.rank, team=team)
+        return str(refused.value)
+
+    expected = "process 1 has a network and a seed other than process 0; all processes must"
+    assert all(words.startswith(expected) for words in together(2, start))
+
+
+def test_the_first_may_take_longer_than_others_wait_for_an_answer() -> None:
+    """It shows that it is alive; one that does not is lost."""
+    store: Any = dist.HashStore()  # type: ignore[attr-defined]
+    seconds = 1.0
+
+    def join(rank: int) -> bool:
+        group: Any = dist.ProcessGroupGloo(store, rank, 2, timedelta(seconds=seconds))
+        team = ConnectedTeam(group, rank, 2, timeout_seconds=seconds)
+        assert team.let_first(lambda: time.sleep(2 * seconds)) is None
+        if team.is_first:
+            time.sleep(2 * seconds)
+            return True
+        with pytest.raises(LostProcessError, match="did not answer in time"):
+            team.sum(torch.ones(1))
+        return True
+
+    with ThreadPoolExecutor(2) as pool:
+        assert all(pool.map(join, range(2)))
+
+
+def test_whoever_is_left_alone_is_told_so(together: Together) -> None:
+    def leave(team: Team) -> str:
+        if team.is_first:
+            with pytest.raises(LostProcessError) as lost:
+                team.sum(torch.ones(3))
+            return str(lost.value)
+        del team
+        return ""
+
+    assert "another process" in together(2, leave)[0]
+
+
+@pytest.mark.parametrize("kind", ["recommended", "bilstm"])
+def test_a_team_of_any_size_goes_on_from_a_checkpoint(
+    together: Together, planted: TextualNetwork, tmp_path: Path, kind: str
+) -> None:
+    """Two stop after the first epoch; whoever goes on ends where an uninterrupted run ends."""
+    settings, folder = KINDS[kind], tmp_path / "checkpoint"
+
+    def begin(team: Team) -> Tensor | None:
+        run = TrainingRun(planted, settings, seed=3, team=team)
+        for report in run.epochs():
+            if report.epoch == 1:
+                save_checkpoint(run, folder)
+        return vectors_of(run)
+
+    def go_on(team: Team) -> Tensor | None:
+        run = load_checkpoint(folder, planted, settings, seed=3, team=team)
+        assert run.epoch == 1
+        for _ in run.epochs():
+            pass
+        return vectors_of(run)
+
+    uninterrupted, _ = together(2, begin)
+    resumed, _ = together(2, go_on)
+    assert uninterrupted is not None
+    assert torch.equal(uninterrupted, cast(Tensor, resumed))
+    for other in (together(3, go_on)[0], go_on(ALONE)):
+        torch.testing.assert_close(other, uninterrupted, rtol=0, atol=1e-4)
+
+
+def mapping_of(table: Tensor) -> str:
+    """Return the line of the system's list of mappings that the table lies in."""
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        begin, end = (int(place, 16) for place in line.split()[0].split("-"))
+        if begin <= table.data_ptr() < end:
+            return line
+    return ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the list of mappings is Linux's")
+def test_tables_of_a_host_are_kept_once_and_leave_no_file(
+    together: Together, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    matrix = sp.csr_array(np.tri(9, 7) * 0.3)
+    made = SparseMatrix.from_scipy(matrix, torch.float64)
+    empty = SparseMatrix.from_scipy(sp.csr_array((3, 2)), torch.float32)
+    dense = torch.randn(7, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+
+    def product(team: Team) -> Tensor:
+        assert (team.kept_once(empty) @ torch.ones(2, 1)).tolist() == [[0.0]] * 3
+        mapped = team.kept_once(made)
+        assert "dmte-" in mapping_of(mapped.rows.values)
+        return (mapped @ dense) + 0 * (mapped.transpose() @ torch.ones(9, 2).double()).sum()
+
+    assert all(torch.equal(found, made @ dense) for found in together(2, product))
+    assert not list(tmp_path.iterdir())
+
+
+def test_hosts_that_do_not_share_the_folder_are_refused(together: Together, tmp_path: Path) -> None:
+    def start(team: Team) -> str:
+        with pytest.raises(StorageError) as refused:
+            refuse_separate_folders(tmp_path / f"host {team.rank}" / "models", team)
+        return str(refused.value)
+
+    first, second = together(2, start)
+    assert "does not see" in first
+    assert "all hosts must share the folder" in second
+    together(2, lambda team: refuse_separate_folders(tmp_path / "shared", team))
+    assert not list((tmp_path / "shared").iterdir())
+
+
+def test_what_goes_wrong_on_one_process_is_told_to_all(together: Together) -> None:
+    def act(team: Team) -> str:
+        def fail() -> None:
+            if team.rank == 1:
+                raise NetworkError("there is no such file here")
+
+        with pytest.raises(DmteError) as told:
+            opened_by_all(team, fail)
+        return str(told.value)
+
+    assert together(3, act) == [
+        "process 1: there is no such file here",
+        "there is no such file here",
+        "process 1: there is no such file here",
+    ]
