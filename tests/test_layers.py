@@ -149,6 +149,7 @@ LAYERS = [
     "cli.datasets",
     "cli",
     "__main__",
+    "pages",
 ]
 """Every module in the order of the paper; one may import those above it, never those below.
 
