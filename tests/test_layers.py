@@ -11,6 +11,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "dmte"
 LAYERS = [
     # the network
     "errors",
+    "choices",
     "extras",
     "notebook",
     "progress",
@@ -144,6 +145,7 @@ LAYERS = [
     "cli.demo",
     "cli.fits",
     "cli.evaluate",
+    "cli.reproducing",
     "cli.reproduce",
     "cli.plot",
     "cli.datasets",

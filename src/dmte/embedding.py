@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte import conversions
+from dmte.choices import Half
 from dmte.cost import Cost
 from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork, find_position
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 16  # Pairs scored at a time.
 Similarity = Literal["dot", "cosine"]
-Half = Literal["both", "text", "structure"]
 
 
 class Neighbor(NamedTuple):

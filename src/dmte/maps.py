@@ -24,7 +24,8 @@ from scipy.spatial import cKDTree
 from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 from torch.nn.functional import normalize
 
-from dmte.embedding import Embedding, Half
+from dmte.choices import Half, Way
+from dmte.embedding import Embedding
 from dmte.errors import ConfigError, warn
 from dmte.extras import need
 from dmte.network import TextualNetwork
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-Way = Literal["tsne", "pca", "umap"]
 TITLES: Mapping[Way, str] = MappingProxyType({"tsne": "t-SNE", "pca": "PCA", "umap": "UMAP"})
 LIMITS: Mapping[Way, int] = MappingProxyType({"tsne": 5_000, "umap": 50_000, "pca": 1_000_000})
 """Most vertices on a map; t-SNE took 36 s for its on one core, the others are not measured."""

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,10 +11,10 @@ from dmte.cli.networks import JsonOption
 from dmte.cli.output import CsvOption, csv_text, print_csv, print_json, refuse_both
 from dmte.cli.similar import ModelArgument
 from dmte.errors import ConfigError
-from dmte.export import new_file
-from dmte.labelling import Labelling, label_vertices
-from dmte.network import Columns, TextualNetwork, read_labels
-from dmte.trained import TrainedModel
+
+if TYPE_CHECKING:
+    from dmte.labelling import Labelling
+    from dmte.network import TextualNetwork
 
 COLUMNS = ("id", "label", "confidence")
 
@@ -45,6 +45,10 @@ def classify(
     """
     refuse_both(as_json=as_json, as_csv=as_csv)
     _check(k, out, labels, id_column or label_column)
+    from dmte.labelling import label_vertices
+    from dmte.network import Columns, read_labels
+    from dmte.trained import TrainedModel
+
     trained = TrainedModel.load(model)
     network = trained.network
     given = network.labels or (frozenset(),) * network.num_vertices
@@ -75,7 +79,7 @@ def _check(k: int, out: Path | None, labels: Path | None, column: str | None) ->
         raise ConfigError(f"the column {column!r} is one of a file; give it with --labels FILE")
 
 
-def _rows(found: Labelling) -> list[dict[str, Any]]:
+def _rows(found: "Labelling") -> list[dict[str, Any]]:
     return [
         {
             "id": one.id,
@@ -86,7 +90,7 @@ def _rows(found: Labelling) -> list[dict[str, Any]]:
     ]
 
 
-def _as_json(found: Labelling) -> dict[str, Any]:
+def _as_json(found: "Labelling") -> dict[str, Any]:
     return {
         "labelled": found.num_labelled,
         "unlabelled": len(found.predictions),
@@ -113,14 +117,16 @@ def _as_json(found: Labelling) -> dict[str, Any]:
     }
 
 
-def _write(out: Path, found: Labelling, *, replace: bool) -> None:
+def _write(out: Path, found: "Labelling", *, replace: bool) -> None:
+    from dmte.export import new_file
+
     is_json = out.suffix.lower() == ".json"
     text = json.dumps(_as_json(found), indent=2) if is_json else csv_text(_rows(found), COLUMNS)
     with new_file(out, replace=replace) as file:
         file.write(text.encode())
 
 
-def _print_table(found: Labelling, network: TextualNetwork, k: int, out: Path | None) -> None:
+def _print_table(found: "Labelling", network: "TextualNetwork", k: int, out: Path | None) -> None:
     scores = found.scores
     kind = "labels, several per vertex" if found.is_multi_label else "labels"
     print(
@@ -142,7 +148,7 @@ def _print_table(found: Labelling, network: TextualNetwork, k: int, out: Path | 
         print(out)
 
 
-def _lines(found: Labelling, network: TextualNetwork, k: int) -> list[str]:
+def _lines(found: "Labelling", network: "TextualNetwork", k: int) -> list[str]:
     """Return a line per vertex, the surest first: confidence, labels, id and some of its text."""
     width = terminal_width()
     surest = sorted(found.predictions, key=lambda one: -one.confidences[0])[:k]

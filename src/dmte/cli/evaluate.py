@@ -2,8 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, no_type_check
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, no_type_check
 
 import typer
 
@@ -17,23 +17,18 @@ from dmte.cli.fits import (
 )
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.cli.output import complete
-from dmte.embedding import why_not
 from dmte.errors import ConfigError
-from dmte.evaluation.cells import Cell, class_cells, link_cells
-from dmte.evaluation.classification import LABEL_FRACTIONS
-from dmte.evaluation.experiments import NUM_SEEDS
-from dmte.evaluation.link_prediction import PROTOCOLS
-from dmte.evaluation.methods import ALL, METHODS, find_method, left_out
-from dmte.evaluation.plan import plan
-from dmte.evaluation.report import (
-    CLASS_FIGURES,
-    LINK_FIGURES,
-    class_results,
-    link_results,
-    provenance,
-)
-from dmte.evaluation.runner import handing_over
-from dmte.network import TextualNetwork
+
+if TYPE_CHECKING:
+    from dmte.evaluation.cells import Cell
+    from dmte.network import TextualNetwork
+
+ALL = "all"
+PROTOCOLS = ("strict", "published")
+"""What ``evaluation`` has under these names, which help shows without loading it."""
+LABEL_FRACTIONS = (0.1, 0.3, 0.5, 0.7)
+NUM_SEEDS = 10
+"""As in the paper."""
 
 evaluate = typer.Typer(
     help="Measure methods on a network, by hidden links or by labels.",
@@ -42,11 +37,18 @@ evaluate = typer.Typer(
     rich_markup_mode=None,
 )
 
+
+def _methods() -> Iterable[str]:
+    from dmte.evaluation import METHODS
+
+    return METHODS
+
+
 MethodsOption = Annotated[
     str,
     typer.Option(
         help="Names with commas between them; 'all' for every one that can run.",
-        autocompletion=complete(lambda: [*METHODS, ALL]),
+        autocompletion=complete(lambda: [*_methods(), ALL]),
     ),
 ]
 SeedsOption = Annotated[int, typer.Option(help="How many seeds: 0, 1, ...")]
@@ -89,6 +91,10 @@ def evaluate_links(
     as_json: JsonOption = False,
 ) -> None:
     """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
+    from dmte.evaluation.cells import link_cells
+    from dmte.evaluation.plan import plan
+    from dmte.evaluation.report import LINK_FIGURES, link_results
+
     fractions = numbers("--train-fraction", train_fraction)
     cells = link_cells("", able(names(methods)), fractions, [protocol], seeds)
     network = source.open(quiet=quiet)
@@ -123,6 +129,10 @@ def evaluate_classes(
     as_json: JsonOption = False,
 ) -> None:
     """Learn vectors from all links and predict labels from them with a linear SVM."""
+    from dmte.evaluation.cells import class_cells
+    from dmte.evaluation.plan import plan
+    from dmte.evaluation.report import CLASS_FIGURES, class_results
+
     fractions = numbers("--label-fraction", label_fraction)
     cells = class_cells("", able(names(methods)), fractions, seeds)
     network = source.open(quiet=quiet)
@@ -141,18 +151,20 @@ def evaluate_classes(
 
 
 def _run(
-    cells: Sequence[Cell],
-    network: TextualNetwork,
+    cells: "Sequence[Cell]",
+    network: "TextualNetwork",
     methods: str,
     workers: int | None,
     *,
     quiet: bool,
-) -> Iterator[tuple[Cell, dict[str, Any]]]:
+) -> "Iterator[tuple[Cell, dict[str, Any]]]":
     """Yield the results; of ``all`` methods those that cannot learn from the network are left out.
 
     Raises:
         DmteError: A method that was named cannot.
     """
+    from dmte.evaluation.runner import handing_over
+
     may_refuse = ALL in names(methods)
     read = handing_over(network)
     return run_with_progress(cells, read, workers, quiet=quiet, may_refuse=may_refuse)
@@ -164,6 +176,9 @@ def able(methods: list[str]) -> list[str]:
     Raises:
         ConfigError: One that was named cannot run here.
     """
+    from dmte.embedding import why_not
+    from dmte.evaluation.methods import find_method, left_out
+
     for method, reason in left_out(methods).items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
     for method in methods:
@@ -233,8 +248,10 @@ def _leaks(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _dump(
-    network: TextualNetwork, cells: Sequence[Cell], rows: list[dict[str, Any]], **more: Any
+    network: "TextualNetwork", cells: "Sequence[Cell]", rows: list[dict[str, Any]], **more: Any
 ) -> None:
+    from dmte.evaluation.report import provenance
+
     about = {
         "vertices": network.num_vertices,
         "edges": len(network.edges),

@@ -2,10 +2,11 @@
 
 import shutil
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dmte.embedding import Neighbor
-from dmte.network import TextualNetwork
+if TYPE_CHECKING:
+    from dmte.embedding import Neighbor
+    from dmte.network import TextualNetwork
 
 LINKED = "*"
 """Marks a vertex that shares an edge with the query."""
@@ -13,7 +14,7 @@ COLUMNS = ("id", "score", "linked", "labels", "text")
 
 
 def describe(
-    network: TextualNetwork, vertex: str | None, neighbors: Sequence[Neighbor]
+    network: "TextualNetwork", vertex: str | None, neighbors: "Sequence[Neighbor]"
 ) -> list[dict[str, Any]]:
     """Return each neighbor with its score, its text and whether an edge joins it to the query."""
     linked: set[int] = set()

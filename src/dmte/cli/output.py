@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import typer
 
 from dmte.errors import ConfigError
-from dmte.export import spreadsheet_safe
 
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 
@@ -60,6 +59,8 @@ def complete(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
 
 
 def _cell(value: object) -> object:
+    from dmte.export import spreadsheet_safe
+
     if isinstance(value, (list, tuple)):
         value = ";".join(map(str, value))
     return spreadsheet_safe(value) if isinstance(value, str) else value

@@ -1,6 +1,6 @@
 """``dmte suggest``: links that are missing, best first."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -9,8 +9,10 @@ from dmte.cli.networks import JsonOption
 from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
 from dmte.cli.similar import CountOption, ModelArgument
 from dmte.errors import warn
-from dmte.suggestions import Suggestion, suggest_links
-from dmte.trained import TrainedModel
+
+if TYPE_CHECKING:
+    from dmte.suggestions import Suggestion
+    from dmte.trained import TrainedModel
 
 COLUMNS = ("source", "target", "score")
 
@@ -26,6 +28,9 @@ def suggest(
 ) -> None:
     """Show which vertices of a model should be linked and are not."""
     refuse_both(as_json=as_json, as_csv=as_csv)
+    from dmte.suggestions import suggest_links
+    from dmte.trained import TrainedModel
+
     trained = TrainedModel.load(model)
     found = suggest_links(trained.embedding, trained.network, k, vertex)
     if len(found) < k:
@@ -39,7 +44,7 @@ def suggest(
         print(_table(found, trained))
 
 
-def _table(found: list[Suggestion], trained: TrainedModel) -> str:
+def _table(found: "list[Suggestion]", trained: "TrainedModel") -> str:
     """Return a line per pair: its score, the two ids, and as much of the texts as fits."""
     if not found:
         return "every pair is linked already"

@@ -8,25 +8,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from dmte.checkpoint import load_checkpoint, save_checkpoint
 from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
 from dmte.cli.output import complete
 from dmte.cli.settings import settings_from, with_settings
-from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError, Interrupted, TrainingError
-from dmte.features import read_features
-from dmte.network import TextualNetwork
 from dmte.storage import is_stored, refuse_unwritable
-from dmte.training import EpochReport, TrainingRun
+
+if TYPE_CHECKING:
+    from dmte.config import Settings
+    from dmte.network import TextualNetwork
+    from dmte.training import EpochReport, TrainingRun
 
 MOST_THREADS = 1024
+RECIPES = ("recommended", "paper")
+VARIANTS = ("no-diffusion", "text-only", "bilstm", "word-average")
+"""What ``config`` has under these names, which help shows without loading it."""
 
 
 @with_network
@@ -73,16 +75,20 @@ def train(
     if out is None:
         raise ConfigError("say where the model goes with --out FOLDER")
     if threads is not None:
-        torch.set_num_threads(_positive("threads", threads))
+        _use_threads(threads)
     checkpoint = checkpoint_folder(out)
     refuse_unwritable(out)
     refuse_unwritable(checkpoint)
     chosen = settings_from(recipe, variant, settings_file, settings)
     network = source.open(quiet=quiet)
     if features is not None:
+        from dmte.features import read_features
+
         if settings.get("encoder") not in (None, "features"):
             raise ConfigError("--features are read by the encoder 'features' and by no other")
         network, chosen = read_features(features, network), replace(chosen, encoder="features")
+    from dmte.checkpoint import save_checkpoint
+
     run = _open_run(network, chosen, seed, checkpoint, resume=resume)
     started, first_epoch = time.perf_counter(), run.epoch
     with _left_behind(run, checkpoint), progress(chosen.epochs, quiet=quiet) as show:
@@ -106,7 +112,7 @@ def checkpoint_folder(out: Path) -> Path:
 
 
 @contextmanager
-def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], None]]:
+def progress(epochs: int, *, quiet: bool) -> "Iterator[Callable[[EpochReport], None]]":
     """Show a bar on stderr with loss, speed and time left; yield what feeds it."""
     columns = (
         TextColumn("training"),
@@ -120,7 +126,7 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
     with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
         task = bar.add_task("", total=epochs)
 
-        def show(report: EpochReport) -> None:
+        def show(report: "EpochReport") -> None:
             words = f"loss {report.loss:.4f}  {report.num_edges / report.seconds:,.0f} edges/s"
             if report.validation_auc is not None:
                 words += f"  AUC {100 * report.validation_auc:.1f}"
@@ -130,8 +136,11 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
 
 
 def _open_run(
-    network: TextualNetwork, settings: Settings, seed: int, checkpoint: Path, *, resume: bool
-) -> TrainingRun:
+    network: "TextualNetwork", settings: "Settings", seed: int, checkpoint: Path, *, resume: bool
+) -> "TrainingRun":
+    from dmte.checkpoint import load_checkpoint
+    from dmte.training import TrainingRun
+
     if resume:
         return load_checkpoint(checkpoint, network, settings, seed)
     if is_stored(checkpoint):
@@ -143,7 +152,7 @@ def _open_run(
 
 
 @contextmanager
-def _left_behind(run: TrainingRun, checkpoint: Path) -> Iterator[None]:
+def _left_behind(run: "TrainingRun", checkpoint: Path) -> Iterator[None]:
     """Say what is left of a run that fails or is interrupted."""
     try:
         yield
@@ -156,14 +165,16 @@ def _left_behind(run: TrainingRun, checkpoint: Path) -> Iterator[None]:
         raise Interrupted(f"{done}{'; ' if kept else ''}{kept}") from problem
 
 
-def _positive(name: str, number: int) -> int:
+def _use_threads(number: int) -> None:
+    import torch
+
     if not 1 <= number <= MOST_THREADS:
-        raise ConfigError(f"{name} must be at least 1 and at most {MOST_THREADS}, not {number}")
-    return number
+        raise ConfigError(f"threads must be at least 1 and at most {MOST_THREADS}, not {number}")
+    torch.set_num_threads(number)
 
 
 def _print_summary(
-    run: TrainingRun, first_epoch: int, seconds: float, out: Path, *, as_json: bool
+    run: "TrainingRun", first_epoch: int, seconds: float, out: Path, *, as_json: bool
 ) -> None:
     best = run.best
     if as_json:
