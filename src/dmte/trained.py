@@ -18,7 +18,7 @@ from torch import Tensor
 from dmte.config import Settings
 from dmte.diffusion import DiffusionConvolution, HopFilters
 from dmte.embedding import Embedding, Neighbor
-from dmte.errors import ConfigError, StorageError
+from dmte.errors import ConfigError, StorageError, warn
 from dmte.history import History, history_from_json, history_to_json
 from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
@@ -161,9 +161,14 @@ class TrainedModel:
         >>> trained.embed(new)
         Embedding(1 vertices × 64, of which 64 from text)
 
+        Where known ones are skipped and none is new, a warning says so and there are no vectors.
+
         Raises:
             NetworkError: No vertex is new, or one is in the model already.
         """
+        if skip_known and set(new.ids) <= set(self.network.ids):
+            warn("nothing is new: the model has every vertex already")
+            return Embedding((), self.embedding.vectors[:0], self.embedding.text_dim)
         extension = extend(self.network, new, skip_known=skip_known)
         return embed_unseen(self.model, self.vocabulary, self.network, self.embedding, extension)
 
