@@ -54,7 +54,7 @@ document: $(STAMP)  ## Write docs/reproduction.md anew from results, docs/method
 	@$(BIN)/python -c 'from pathlib import Path; from dmte.reference import api_page; \
 	  Path("docs/api.md").write_text(api_page(), "utf-8")'
 	@echo docs/api.md
-	@$(BIN)/python -m dmte.pages docs/quick-start.md docs/how-to/*.md docs/verbs/*.md
+	@$(BIN)/python -m dmte.pages docs/quick-start.md docs/command-line.md docs/how-to/*.md docs/verbs/*.md
 
 clean:  ## Remove .venv and what the tools left behind.
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

@@ -129,6 +129,7 @@ LAYERS = [
     "curves",
     "__init__",
     "reference",
+    "cli.flags",
     "cli.output",
     "cli.settings",
     "cli.networks",

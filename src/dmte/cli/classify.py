@@ -5,10 +5,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
-from dmte.cli.neighbors import shorten, terminal_width
 from dmte.cli.networks import JsonOption
-from dmte.cli.output import CsvOption, csv_text, print_csv, print_json, refuse_both
+from dmte.cli.output import (
+    CsvOption,
+    cell,
+    column,
+    csv_text,
+    grid,
+    print_csv,
+    print_json,
+    refuse_both,
+    rendered,
+    shorten,
+    terminal_width,
+)
 from dmte.cli.similar import ModelArgument
 from dmte.errors import ConfigError
 
@@ -140,7 +152,7 @@ def _print_table(found: "Labelling", network: "TextualNetwork", k: int, out: Pat
     if not found.predictions:
         print("every vertex has a label already, so there is nothing to label")
         return
-    print("\n".join(_lines(found, network, k)))
+    print(_table(found, network, k))
     left = len(found.predictions) - k
     if left > 0 and out is None:
         print(f"     and {left:,} more; --out FILE, --csv and --json have them all")
@@ -148,22 +160,18 @@ def _print_table(found: "Labelling", network: "TextualNetwork", k: int, out: Pat
         print(out)
 
 
-def _lines(found: "Labelling", network: "TextualNetwork", k: int) -> list[str]:
-    """Return a line per vertex, the surest first: confidence, labels, id and some of its text."""
-    width = terminal_width()
+def _table(found: "Labelling", network: "TextualNetwork", k: int) -> str:
+    """Return a row per vertex, the surest first: its id, labels with confidence, some text."""
+    third = terminal_width() // 3
+    columns = (column(), column(style="bold", most=third), column(style="cyan"), column())
+    rows = []
     surest = sorted(found.predictions, key=lambda one: -one.confidences[0])[:k]
-    said = [
-        ", ".join(
+    for rank, one in enumerate(surest, start=1):
+        labels = ", ".join(
             f"{label} {int(100 * value)} %"  # Rounded up, nearly sure would be quite sure.
             for label, value in zip(one.labels, one.confidences, strict=True)
         )
-        for one in surest
-    ]
-    ids = min(max(len(one.id) for one in surest), width // 3)
-    widest = min(max(map(len, said)), width // 3)
-    lines = []
-    for rank, (labels, one) in enumerate(zip(said, surest, strict=True), start=1):
-        start = f"{rank:>3}. {shorten(one.id, ids):<{ids}}  {shorten(labels, widest):<{widest}}  "
         text = network.texts[network.position(one.id)]
-        lines.append((start + shorten(text, width - len(start))).rstrip())
-    return lines
+        said = Text(f"  {shorten(labels, third)}")
+        rows.append((Text(f"{rank:>3}. "), cell(one.id), said, Text("  ").append(cell(text))))
+    return rendered(grid(columns, rows))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from dmte.cli.flags import QuietOption
 from dmte.cli.neighbors import describe, table
 from dmte.cli.networks import JsonOption
 from dmte.cli.train import progress
@@ -30,7 +31,7 @@ TITLES = {
 def demo(
     out: Annotated[Path, typer.Option(help="Where the model and the map go.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train on the bundled network: predict hidden links, find neighbors, draw a map."""

@@ -9,12 +9,12 @@ import typer
 
 from dmte.cli.fits import (
     DryRunOption,
-    QuietOption,
     WorkersOption,
     num_workers,
     run_with_progress,
     show_plan,
 )
+from dmte.cli.flags import QuietOption, with_flags
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.cli.output import complete
 from dmte.errors import ConfigError
@@ -70,6 +70,7 @@ def _show_help(context: typer.Context) -> None:
 
 
 @evaluate.command("links")
+@with_flags
 @with_network
 def evaluate_links(
     source: NetworkSource,
@@ -115,6 +116,7 @@ def evaluate_links(
 
 
 @evaluate.command("classes")
+@with_flags
 @with_network
 def evaluate_classes(
     source: NetworkSource,

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.neighbors import shorten, terminal_width
 from dmte.cli.networks import JsonOption
-from dmte.cli.output import print_json
+from dmte.cli.output import print_json, shorten, terminal_width
 from dmte.cli.similar import ModelArgument
 from dmte.errors import ConfigError
 

@@ -30,7 +30,6 @@ BAR_WIDTH = 16
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what it would take, and fit nothing.")
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
 def run_with_progress(

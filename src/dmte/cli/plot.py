@@ -10,7 +10,7 @@ from rich.console import Console
 
 from dmte.choices import Half, Way
 from dmte.cli.evaluate import names as names_in
-from dmte.cli.fits import QuietOption
+from dmte.cli.flags import QuietOption
 from dmte.cli.networks import JsonOption
 from dmte.cli.output import complete, print_json
 from dmte.errors import ConfigError

@@ -6,7 +6,8 @@ from typing import Annotated
 import typer
 
 from dmte.cli.evaluate import names
-from dmte.cli.fits import DryRunOption, QuietOption, WorkersOption
+from dmte.cli.fits import DryRunOption, WorkersOption
+from dmte.cli.flags import QuietOption
 from dmte.cli.output import complete
 
 REPORT = "report"

@@ -14,6 +14,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from dmte.cli.flags import QuietOption
 from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
 from dmte.cli.output import complete
 from dmte.cli.settings import settings_from, with_settings
@@ -67,7 +68,7 @@ def train(
         bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")
     ] = False,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
     **settings: Any,
 ) -> None:

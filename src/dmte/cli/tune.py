@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from dmte.cli.flags import QuietOption
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.cli.output import print_json
 from dmte.errors import ConfigError, Interrupted, StorageError
@@ -41,7 +42,7 @@ def tune(
         int, typer.Option(help="On how many splits of the links a trial is judged.")
     ] = 2,
     seed: Annotated[int, typer.Option(help="The same seed gives the same trials.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Search settings under which links held back from NETWORK are predicted best.
