@@ -10,7 +10,7 @@ import pytest
 from dmte.curves import draw_results, draw_training, read_result_file, result_panels
 from dmte.curves import training_panels as panels_of
 from dmte.errors import ConfigError, MissingExtraError, StorageError
-from dmte.history import EpochRecord
+from dmte.history import EpochRecord, outcome
 from dmte.plots import Line, Panel, draw_lines, draw_panels
 
 
@@ -115,6 +115,28 @@ def test_training_shows_loss_and_the_best_look() -> None:
     assert auc.lines[0].y == pytest.approx([90, 95, 94])
     assert auc.lines[1].x == [1]
     assert auc.lines[1].y == pytest.approx([95])
+    assert auc.lines[1].name == "95.0, best after epoch 1"
+    assert outcome(history) == "AUC 95.0 on held-back edges, best after epoch 1"
+
+
+def test_of_several_trainings_each_is_ringed_at_its_best() -> None:
+    history = [
+        EpochRecord(0, None, {}, 0.8, (0.9, 0.7)),
+        EpochRecord(1, 0.5, {"text_text": 0.5}, 0.8, (0.8, 0.8)),
+    ]
+    _, auc = panels_of(history)
+    assert auc.lines[1].x == [0, 1]
+    assert auc.lines[1].y == pytest.approx([90, 80])
+    assert auc.lines[1].name == "85.0, best after epochs 0 and 1"
+    assert [line.y for line in auc.faint] == [[90, 80], [70, 80]]
+    assert outcome(history).startswith("AUC 85.0 on held-back edges, mean of 2 trainings at their")
+
+
+def test_a_training_that_did_not_help_says_so() -> None:
+    history = [EpochRecord(0, None, {}, 0.9), EpochRecord(1, 0.5, {"text_text": 0.5}, 0.8)]
+    assert panels_of(history)[1].lines[1].name == "90.0, best at the start"
+    assert "best at the start: nothing that was learned" in outcome(history)
+    assert "nothing learned" in outcome([])
 
 
 def test_a_model_without_a_history_says_so(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from dmte.errors import ConfigError, StorageError
 from dmte.evaluation.report import CLASS_FIGURES, LINK_FIGURES
-from dmte.history import History
+from dmte.history import History, Kept, kept
 from dmte.plots import COLORS, Line, Panel, draw_panels
 
 MEASURES: Mapping[str, str] = {
@@ -57,15 +57,25 @@ def training_panels(history: History) -> list[Panel]:
     if len(parts) > 1:
         lines += [Line(part, x, [record.parts[part] for record in epochs]) for part in parts]
     panels = [Panel("", ("epoch", "loss"), lines)] if epochs else []
-    looks = [(r.epoch, r.validation_auc) for r in history if r.validation_auc is not None]
-    if looks:
-        at, best = max(looks, key=lambda look: look[1])  # The first of equals is the one kept.
-        found = Line(
-            "AUC, held-back edges", [float(x) for x, _ in looks], [100 * y for _, y in looks]
-        )
-        kept = Line(f"best: {100 * best:.1f}, epoch {at}", [float(at)], [100 * best], is_ring=True)
-        panels.append(Panel("", ("epoch", "AUC, %"), [found, kept]))
+    best = kept(history)
+    if best is not None:
+        panels.append(_auc_panel([r for r in history if r.validation_auc is not None], best))
     return panels
+
+
+def _auc_panel(looks: History, best: Kept) -> Panel:
+    """Return the AUC of the looks, of several trainings the mean, each ringed at its best."""
+    x = [float(look.epoch) for look in looks]
+    folds = len(best.aucs)
+    name = "AUC, held-back edges" + (f", mean of {folds}" if folds > 1 else "")
+    mean = Line(name, x, [100 * (look.validation_auc or 0) for look in looks])
+    each = [
+        Line("", x, [100 * look.fold_aucs[fold] for look in looks])
+        for fold in range(folds if folds > 1 else 0)
+    ]
+    title = f"{100 * best.auc:.1f}, best {best.when}"
+    epochs, aucs = [float(epoch) for epoch in best.epochs], [100 * auc for auc in best.aucs]
+    return Panel("", ("epoch", "AUC, %"), [mean, Line(title, epochs, aucs, is_ring=True)], each)
 
 
 def draw_results(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.errors import DmteWarning, TrainingError
+from dmte.history import history_from_json, outcome
 from dmte.storage import is_stored, read_parts, unpack_json
 
 if TYPE_CHECKING:
@@ -151,6 +152,8 @@ def _describe_model(folder: Path) -> dict[str, Any]:
         config = unpack_json(parts["config.json"])
         facts |= config["network"] | {"seed": config["seed"]} | config["settings"]
         facts |= {f"{name}_version": number for name, number in config["versions"].items()}
+    if "history.json" in parts:
+        facts["training"] = outcome(history_from_json(unpack_json(parts["history.json"])))
     names = unpack_json(parts["ids.json"]) if "ids.json" in parts else {"ids": []}
     facts |= {
         "vectors": len(names["ids"]),

@@ -19,6 +19,7 @@ from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_ne
 from dmte.cli.output import complete
 from dmte.cli.settings import settings_from, with_settings
 from dmte.errors import ConfigError, Interrupted, TrainingError
+from dmte.history import outcome
 from dmte.storage import is_stored, refuse_unwritable
 
 if TYPE_CHECKING:
@@ -196,9 +197,6 @@ def _print_summary(
     print(f"{run.network!r}")
     resumed = f", resumed after epoch {first_epoch}" if first_epoch else ""
     print(f"{run.epoch - first_epoch} epochs in {seconds:.1f} s, seed {run.seed}{resumed}")
-    if best is not None:
-        times = f", mean of the best of {len(run.folds)} trainings" if len(run.folds) > 1 else ""
-        print(f"AUC {100 * best.auc:.1f} on held-back edges, best after epoch {best.epoch}{times}")
-    if run.epoch == 0:
-        print("too few links to learn from: texts were diffused over them, and nothing learned")
+    if best is not None or not run.history:
+        print(outcome(run.history))
     print(f"model in {out}")
