@@ -468,6 +468,17 @@ def archive() -> bytes:
 ARCHIVE = archive()
 TRAIN_WITH = "train net.jsonl --out m --features"
 FEATURES = {
+    "features beside another encoder": Case(
+        f"{TRAIN_WITH} f.npy --encoder spectral", {"f.npy": array(5)}, "with --encoder spectral"
+    ),
+    "features beside a version with an encoder": Case(
+        f"{TRAIN_WITH} f.npy --variant bilstm", {"f.npy": array(5)}, "with --variant bilstm"
+    ),
+    "features beside a file of settings with an encoder": Case(
+        f"{TRAIN_WITH} f.npy --settings s.toml",
+        {"f.npy": array(5), "s.toml": 'encoder = "spectral"'},
+        "not go with s.toml, which asks for the encoder spectral",
+    ),
     "features that are not there": Case(f"{TRAIN_WITH} f.npy", {}, "f.npy"),
     "features for too few vertices": Case(f"{TRAIN_WITH} f.npy", {"f.npy": array(3)}, "3 rows"),
     "features that are cut": Case(f"{TRAIN_WITH} f.npy", {"f.npy": array(5)[:-7]}, "f.npy"),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from dmte.config import Settings
 
 CONFIG = PACKAGE / "config.py"
+FEATURES = "features"
+"""The encoder that reads features."""
 _SCALARS = {"bool": bool, "int": int, "float": float}
 
 
@@ -39,25 +41,27 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def settings_from(
-    recipe: str | None, variant: str | None, file: Path | None, options: Mapping[str, Any]
+    recipe: str | None,
+    variant: str | None,
+    file: Path | None,
+    options: Mapping[str, Any],
+    *,
+    has_features: bool = False,
 ) -> "Settings":
     """Return a recipe, or a version of the paper, with a file and the given options put in.
+
+    Where texts come as features, the encoder that reads them takes the place of the recipe's; but
+    another one that the user names is refused.
 
     Raises:
         ConfigError: There is no such recipe or version, or the file or an option makes no sense.
     """
-    from dmte.config import RECIPES, VARIANTS
     from dmte.objective import PARTS, ObjectiveWeights
     from dmte.settings_file import change_settings
 
-    if variant is not None and recipe not in (None, "paper"):
-        raise ConfigError(f"--variant is a version of the paper's recipe, not of {recipe!r}")
-    chosen = recipe or ("recommended" if variant is None else "paper")
-    if chosen not in RECIPES:
-        raise ConfigError(f"recipe must be one of {', '.join(RECIPES)}, not {chosen!r}")
-    if variant is not None and variant not in VARIANTS:
-        raise ConfigError(f"variant must be one of {', '.join(VARIANTS)}, not {variant!r}")
-    start = RECIPES[chosen] if variant is None else VARIANTS[variant]
+    start = _start(recipe, variant)
+    if has_features:
+        start = replace(start, encoder=FEATURES)
     given = {name: value for name, value in options.items() if value is not None}
     for name in ("hop_weights", "structure_hop_weights"):
         if name in given:
@@ -67,7 +71,39 @@ def settings_from(
         if len(alpha) != len(PARTS):
             raise ConfigError(f"objective takes {len(PARTS)} numbers, one each for {PARTS}")
         given["objective"] = ObjectiveWeights(**dict(zip(PARTS, alpha, strict=True)))
-    return replace(start, **given) if file is None else change_settings(start, file, given)
+    settings = replace(start, **given) if file is None else change_settings(start, file, given)
+    if has_features:
+        _refuse_encoder(settings, variant, None if "encoder" in given else file)
+    return settings
+
+
+def _start(recipe: str | None, variant: str | None) -> "Settings":
+    """Return a recipe, or a version of the paper."""
+    from dmte.config import RECIPES, VARIANTS
+
+    if variant is not None and recipe not in (None, "paper"):
+        raise ConfigError(f"--variant is a version of the paper's recipe, not of {recipe!r}")
+    chosen = recipe or ("recommended" if variant is None else "paper")
+    if chosen not in RECIPES:
+        raise ConfigError(f"recipe must be one of {', '.join(RECIPES)}, not {chosen!r}")
+    if variant is not None and variant not in VARIANTS:
+        raise ConfigError(f"variant must be one of {', '.join(VARIANTS)}, not {variant!r}")
+    return RECIPES[chosen] if variant is None else VARIANTS[variant]
+
+
+def _refuse_encoder(settings: "Settings", variant: str | None, file: Path | None) -> None:
+    """Refuse an encoder that the user named beside features, which it does not read."""
+    if settings.encoder != FEATURES:
+        place = "--encoder" if file is None else f"{file}, which asks for the encoder"
+        named = f"{place} {settings.encoder}"
+    elif variant == "bilstm":
+        named = f"--variant {variant}"
+    else:
+        return
+    raise ConfigError(
+        f"--features are read by the encoder {FEATURES!r} and by no other, so they do not go with "
+        f"{named}; leave one of the two out"
+    )
 
 
 def _numbers(name: str, text: str) -> tuple[float, ...]:

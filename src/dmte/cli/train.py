@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,6 +73,9 @@ def train(
     **settings: Any,
 ) -> None:
     """Learn one vector per vertex of NETWORK and store the model in a folder."""
+    from dmte.checkpoint import save_checkpoint
+    from dmte.features import read_features
+
     if out is None:
         raise ConfigError("say where the model goes with --out FOLDER")
     if threads is not None:
@@ -81,16 +83,12 @@ def train(
     checkpoint = checkpoint_folder(out)
     refuse_unwritable(out)
     refuse_unwritable(checkpoint)
-    chosen = settings_from(recipe, variant, settings_file, settings)
+    chosen = settings_from(
+        recipe, variant, settings_file, settings, has_features=features is not None
+    )
     network = source.open(quiet=quiet)
     if features is not None:
-        from dmte.features import read_features
-
-        if settings.get("encoder") not in (None, "features"):
-            raise ConfigError("--features are read by the encoder 'features' and by no other")
-        network, chosen = read_features(features, network), replace(chosen, encoder="features")
-    from dmte.checkpoint import save_checkpoint
-
+        network = read_features(features, network)
     run = _open_run(network, chosen, seed, checkpoint, resume=resume)
     started, first_epoch = time.perf_counter(), run.epoch
     with _left_behind(run, checkpoint), progress(chosen.epochs, quiet=quiet) as show:
