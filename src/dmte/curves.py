@@ -33,6 +33,12 @@ SHARES: Mapping[str, str] = {
 def draw_training(history: History | None, path: Path | str, *, replace: bool = False) -> None:
     """Draw the loss, and the AUC on held-back edges where there are some, over the epochs.
 
+    >>> from tempfile import TemporaryDirectory
+    >>> from dmte import Dmte, read_network
+    >>> trained = Dmte(dim=64, epochs=2).fit(read_network("concepts")).model_
+    >>> with TemporaryDirectory() as folder:
+    ...     draw_training(trained.history, f"{folder}/training.png")
+
     Raises:
         ConfigError: There is nothing to draw.
         MissingExtraError: matplotlib is not installed.
@@ -87,6 +93,15 @@ def draw_results(
     replace: bool = False,
 ) -> None:
     """Draw a measure over the share trained on, a panel per protocol, with 95 % bands.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from dmte import read_network
+    >>> from dmte.evaluation import evaluate_links
+    >>> network = read_network("concepts")
+    >>> rows = evaluate_links(network, ["adamic-adar"], [0.3, 0.6], num_seeds=1)
+    >>> results = {"network": {"vertices": 432, "edges": 1393}, "results": rows}
+    >>> with TemporaryDirectory() as folder:
+    ...     draw_results(results, f"{folder}/auc.png", measure="mrr")
 
     Raises:
         ConfigError: The results have no such measure or methods.

@@ -63,7 +63,16 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """Labels for the unlabelled vertices, and what to expect of them."""
+    """Labels for the unlabelled vertices, and what to expect of them.
+
+    >>> from dmte import Dmte, read_network
+    >>> network = read_network("concepts")
+    >>> embedding = Dmte(dim=64, epochs=1).fit(network).embedding_
+    >>> given = [labels if at % 3 else frozenset() for at, labels in enumerate(network.labels)]
+    >>> found = label_vertices(embedding, given)
+    >>> found.num_labelled, len(found.predictions), found.scores.micro_f1 > 0.7
+    (288, 144, True)
+    """
 
     predictions: tuple[Prediction, ...]
     """One per unlabelled vertex, in the order of the vertices."""

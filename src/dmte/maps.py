@@ -100,7 +100,20 @@ class _Box(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map:
-    """How a map is made; ``draw`` makes it."""
+    """How a map is made; ``draw`` makes it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from dmte import Dmte, read_network
+    >>> network = read_network("concepts")
+    >>> embedding = Dmte(dim=64, epochs=1).fit(network).embedding_
+    >>> plan = Map(by="pca", names=3)
+    >>> with TemporaryDirectory() as folder:
+    ...     drawn = plan.draw(network, embedding, f"{folder}/map.png")
+    >>> drawn.num_vertices, len(drawn.labels), len(drawn.names)
+    (432, 12, 3)
+    >>> plan.flatten(embedding, np.arange(432)).shape
+    (432, 2)
+    """
 
     by: Way = "tsne"
     """How vectors become places: tsne, pca or umap."""

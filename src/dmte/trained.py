@@ -93,6 +93,13 @@ class TrainedModel:
     >>> trained = Dmte(dim=64, epochs=1).fit(read_network("concepts")).model_
     >>> trained.most_similar_to_text("a tree that is searched", k=1)[0].id
     'binary-search-tree'
+    >>> trained.embed_text("a tree that is searched").shape, trained.describe()["seed"]
+    (torch.Size([64]), 0)
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     trained.save(folder)
+    ...     TrainedModel.load(folder)
+    TrainedModel(Embedding(432 vertices × 64, of which 64 from text), seed 0)
     """
 
     settings: Settings

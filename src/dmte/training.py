@@ -34,7 +34,14 @@ NUM_FOLDS = 3
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """What happened in one pass over the edges."""
+    """What happened in one pass over the edges.
+
+    >>> from dmte import read_network
+    >>> run = TrainingRun(read_network("concepts"), Settings(dim=64, epochs=1), seed=0)
+    >>> for report in run.epochs():
+    ...     print(report.epoch, report.loss > 0, report.validation_auc > 0.8)
+    1 True True
+    """
 
     epoch: int
     """Counted from 1."""
@@ -53,8 +60,12 @@ class TrainingRun:
 
     >>> from dmte import read_network
     >>> run = TrainingRun(read_network("concepts"), Settings(dim=64, epochs=2), seed=0)
+    >>> run.num_edges, run.is_done
+    (1254, False)
     >>> [report.epoch for report in run.epochs()]
     [1, 2]
+    >>> run.is_done, run.best.auc > 0.8
+    (True, True)
     >>> run.result().embedding
     Embedding(432 vertices × 64, of which 64 from text)
     """
