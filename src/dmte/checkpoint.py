@@ -15,15 +15,8 @@ from dmte.errors import ConfigError, StorageError
 from dmte.fold import Best, Fold
 from dmte.history import history_from_json, history_to_json
 from dmte.network import TextualNetwork
-from dmte.storage import (
-    is_stored,
-    pack_json,
-    pack_tensors,
-    read_parts,
-    unpack_json,
-    unpack_tensors,
-    write_parts,
-)
+from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
+from dmte.storage import is_stored, read_parts, write_parts
 from dmte.trained import environment
 from dmte.training import TrainingRun
 

@@ -20,15 +20,9 @@ from dmte.cost import Cost
 from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork, find_position
 from dmte.notebook import html_table, numbers
+from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.search import highest
-from dmte.storage import (
-    pack_json,
-    pack_tensors,
-    read_parts,
-    unpack_json,
-    unpack_tensors,
-    write_parts,
-)
+from dmte.storage import read_parts, write_parts
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,16 +23,10 @@ from dmte.history import History, history_from_json, history_to_json
 from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
 from dmte.notebook import html_table
+from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.randomness import generator_for
 from dmte.sparse import SparseMatrix
-from dmte.storage import (
-    pack_json,
-    pack_tensors,
-    read_parts,
-    unpack_json,
-    unpack_tensors,
-    write_parts,
-)
+from dmte.storage import read_parts, write_parts
 from dmte.text import ENCODERS, Vocabulary, encoder_input
 from dmte.unseen import embed_unseen, extend
 

@@ -19,8 +19,9 @@ from dmte.evaluation.experiments import NUM_SEEDS
 from dmte.evaluation.reproduction import TARGETS
 from dmte.export import FORMATS
 from dmte.network import read_network
+from dmte.packing import unpack_json
 from dmte.plots import METADATA
-from dmte.storage import read_parts, unpack_json
+from dmte.storage import read_parts
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
