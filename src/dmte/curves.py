@@ -5,7 +5,9 @@ method at one share of the edges or labels, with the mean over seeds and its 95 
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ MEASURES: Mapping[str, str] = {
     "micro_f1": "Micro-F1",
 }
 """What results hold, by its name in the file, as people call it."""
+FEWEST_SEEDS = 3
+"""For a band: Student's interval of two is twelve times their distance, and covers the picture."""
 SHARES: Mapping[str, str] = {
     "train_fraction": "edges trained on, %",
     "label_fraction": "labelled vertices trained on, %",
@@ -94,6 +98,8 @@ def draw_results(
 ) -> None:
     """Draw a measure over the share trained on, a panel per protocol, with 95 % bands.
 
+    The title says over how many seeds; where methods differ in it, each name does.
+
     >>> from tempfile import TemporaryDirectory
     >>> from dmte import read_network
     >>> from dmte.evaluation import evaluate_links
@@ -109,7 +115,8 @@ def draw_results(
         StorageError: The picture cannot be written.
     """
     panels = result_panels(results, measure, methods)
-    draw_panels(panels, Path(path), title=_title(results), replace=replace)
+    title = f"{_title(results)}; {_said_of_seeds(panels)}"
+    draw_panels(panels, Path(path), title=title, replace=replace)
 
 
 def read_result_file(path: Path) -> dict[str, Any]:
@@ -202,22 +209,41 @@ def _lines(rows: Sequence[Mapping[str, Any]], share: str, measure: str) -> list[
     for (method, settings), own in groups.items():
         own.sort(key=lambda row: float(row[share]))
         figures = [row[measure] for row in own]
-        has_bands = any(figure["interval"] for figure in figures)
+        counts = [len(figure["values"]) for figure in figures]
         lines.append(
             Line(
                 method if alone.count(method) == 1 else f"{method}, {settings}",
                 x=[100 * row[share] for row in own],
                 y=[100 * figure["mean"] for figure in figures],
-                band=[_band(figure) for figure in figures] if has_bands else (),
+                band=[_band(figure) for figure in figures] if max(counts) >= FEWEST_SEEDS else (),
+                seeds=(min(counts), max(counts)),
             )
         )
-    return lines
+    if len({line.seeds for line in lines}) == 1:
+        return lines
+    return [changed(line, name=f"{line.name} ({_span(line.seeds)})") for line in lines]
 
 
 def _band(figure: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the 95 % interval, within what is possible; a single seed has none to show."""
-    low, high = figure["interval"] or (figure["mean"], figure["mean"])
+    """Return the 95 % interval, within what is possible; none for fewer seeds than tell it."""
+    if len(figure["values"]) < FEWEST_SEEDS or not figure["interval"]:
+        return math.nan, math.nan
+    low, high = figure["interval"]
     return 100 * max(low, 0.0), 100 * min(high, 1.0)
+
+
+def _said_of_seeds(panels: Sequence[Panel]) -> str:
+    """Return over how many seeds the lines are, and whether there are bands."""
+    lines = [line for panel in panels for line in panel.lines]
+    span = min(line.seeds[0] for line in lines), max(line.seeds[1] for line in lines)
+    if span[1] == 1:
+        return "one seed"
+    bands = "95 % intervals" if span[1] >= FEWEST_SEEDS else "too few for 95 % intervals"
+    return f"mean of {_span(span)} seeds, {bands}"
+
+
+def _span(counts: tuple[int, int]) -> str:
+    return str(counts[0]) if counts[0] == counts[1] else f"{counts[0]} to {counts[1]}"
 
 
 def _written(settings: Mapping[str, Any]) -> str:
@@ -233,6 +259,4 @@ def _written(settings: Mapping[str, Any]) -> str:
 def _title(results: Mapping[str, Any]) -> str:
     network = results["network"]
     sizes = f"{network['vertices']:,} vertices, {network['edges']:,} edges"
-    title = results.get("title", sizes)
-    seeds = len(results.get("seeds", ()))
-    return f"{title}; mean and 95 % interval over up to {seeds} seeds" if seeds > 1 else title
+    return str(results.get("title", sizes))
