@@ -158,7 +158,7 @@ def test_of_several_trainings_each_is_ringed_at_its_best() -> None:
     _, auc = panels_of(history)
     assert auc.lines[1].x == [0, 1]
     assert auc.lines[1].y == pytest.approx([90, 80])
-    assert auc.lines[1].name == "85.0, best after epochs 0 and 1"
+    assert auc.lines[1].name == "85.0, best after epochs 0 (the start) and 1"
     assert [line.y for line in auc.faint] == [[90, 80], [70, 80]]
     assert outcome(history).startswith("AUC 85.0 on held-back edges, mean of 2 trainings at their")
 

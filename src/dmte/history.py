@@ -45,9 +45,10 @@ class Kept(NamedTuple):
         """When the trainings were at their best, in words."""
         if not any(self.epochs):
             return "at the start"
-        if len(self.epochs) == 1:
-            return f"after epoch {self.epochs[0]}"
-        *first, last = map(str, sorted(self.epochs))
+        written = (str(epoch) if epoch else "0 (the start)" for epoch in sorted(set(self.epochs)))
+        *first, last = written
+        if not first:
+            return f"after epoch {last}"
         return f"after epochs {', '.join(first)} and {last}"
 
 

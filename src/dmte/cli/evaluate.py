@@ -16,7 +16,7 @@ from dmte.cli.fits import (
 )
 from dmte.cli.flags import QuietOption, with_flags
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
-from dmte.cli.output import complete
+from dmte.cli.output import complete, terminal_width
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def evaluate_links(
     if as_json:
         _dump(network, cells, rows, protocol=protocol)
         return
-    print(f"{network!r}, {protocol} protocol, seeds 0 to {seeds - 1}")
+    print(f"{network!r}, {protocol} protocol, {_which(seeds)}")
     for fraction in fractions:
         chosen = [row for row in rows if row["train_fraction"] == fraction]
         print(f"\n{100 * fraction:g} % trained on{_leaks(chosen)}\n")
@@ -146,7 +146,7 @@ def evaluate_classes(
     if as_json:
         _dump(network, cells, rows)
         return
-    print(f"{network!r}, seeds 0 to {seeds - 1}")
+    print(f"{network!r}, {_which(seeds)}")
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
         print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))
@@ -190,6 +190,10 @@ def able(methods: list[str]) -> list[str]:
     return methods
 
 
+def _which(seeds: int) -> str:
+    return "seed 0" if seeds == 1 else f"seeds 0 to {seeds - 1}"
+
+
 def names(text: str) -> list[str]:
     """Return the names in ``text``, which has commas between them."""
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -214,6 +218,9 @@ def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
     width = max((len(row["method"]) for row in rows), default=0)
     ways = any("score" in row for row in rows)
     first, *others = figures
+    # Method, way, first figure with its interval, seconds and memory; two columns a figure more.
+    room = terminal_width() - (width + 8 * ways + 32 + 17) if sys.stdout.isatty() else 10**6
+    others, hidden = others[: max(room, 0) // 16], others[max(room, 0) // 16 :]
     heads = f"{TITLES[first]:>10}{'±':>6}{'95 % interval':>16}"
     heads += "".join(f"{TITLES[figure]:>10}{'±':>6}" for figure in others)
     lines = [f"{'method':<{width}}{'  score ' if ways else ''}{heads}{'fit s':>9}{'MB':>8}"]
@@ -223,6 +230,9 @@ def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
         cells = f"{_percent(row[first])}{_interval(row[first]):>16}"
         cells += "".join(_percent(row[figure]) for figure in others)
         lines.append(f"{row['method']:<{width}}{way}{cells}{row['fit_seconds']:>9.1f}{memory:>8}")
+    if hidden:
+        left_out = ", ".join(TITLES[figure] for figure in hidden)
+        lines.append(f"{left_out}: in a wider window, in a file, and with --json")
     return "\n".join(lines)
 
 

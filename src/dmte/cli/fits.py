@@ -117,11 +117,11 @@ class FitsUnderway(ProgressColumn):
         super().__init__(table_column=Column(no_wrap=True))
         self._times, self._shares = times, shares
 
-    def render(self, task: Task) -> Text:  # noqa: ARG002
+    def render(self, task: Task) -> Text:
         """Return the words as they are now."""
         underway = self._shares.underway()
         if not underway:
-            return Text("starting")
+            return Text("finishing" if task.completed else "starting")
         longest = underway[0]
         share = f": {100 * longest.share:.0f} %" if longest.share else ""
         seconds = self._times.seconds_left(underway)

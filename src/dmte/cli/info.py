@@ -43,9 +43,10 @@ def info(source: NetworkSource, as_json: JsonOption = False) -> None:
         print()
         return
     doubts, bars = facts.pop("warnings", []), facts.pop("degree_histogram", [])
-    width = max(map(len, facts))
+    width = max(map(len, facts)) + 1
     for name, value in facts.items():
-        print(f"{name.replace('_', ' '):<{width}}  {_readable(value)}")
+        title = name.replace("_mb", ", MB").replace("_", " ")
+        print(f"{title:<{width}}  {_readable(value)}")
     _print_bars(bars)
     print("".join(f"\nwarning: {doubt}" for doubt in doubts), end="\n" if doubts else "")
 
@@ -149,12 +150,12 @@ def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
 def _describe_model(folder: Path) -> dict[str, Any]:
     parts = read_parts(folder)
     facts: dict[str, Any] = {"model": str(folder)}
+    if "history.json" in parts:
+        facts["training"] = outcome(history_from_json(unpack_json(parts["history.json"])))
     if "config.json" in parts:
         config = unpack_json(parts["config.json"])
         facts |= config["network"] | {"seed": config["seed"]} | config["settings"]
         facts |= {f"{name}_version": number for name, number in config["versions"].items()}
-    if "history.json" in parts:
-        facts["training"] = outcome(history_from_json(unpack_json(parts["history.json"])))
     names = unpack_json(parts["ids.json"]) if "ids.json" in parts else {"ids": []}
     facts |= {
         "vectors": len(names["ids"]),
