@@ -20,10 +20,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PARSED = {"README.md", "docs/evaluation.md", "docs/networks.md"}
 """Pages with commands for a folder of the reader's, or with those that a verb's page runs."""
 NOT_RUN = {
-    "docs/command-line.md": ["changes the shell's own files"],
     "docs/verbs/datasets.md": ["needs the network"],
     "docs/verbs/demo.md": ["trains twice; another test runs it"],
     "docs/verbs/evaluate.md": ["takes minutes"],
+    "docs/verbs/plot.md": ["takes minutes"],
     "docs/verbs/reproduce.md": ["needs the data sets, and hours"],
     "docs/verbs/tune.md": ["takes minutes"],
 }
@@ -53,7 +53,7 @@ def understand(command: Any, arguments: list[str]) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_commands_on_a_page_are_understood(page: Path) -> None:
     for asked in commands(page):
-        if "dmte" in asked.command:
+        if "dmte" in asked.command and not asked.shown.startswith("dmte: "):  # A mistake is shown.
             understand(typer.main.get_command(app), asked.words()[2])
 
 
