@@ -113,7 +113,7 @@ class Runner:
         """
         for asked in asked_on(page):
             if isinstance(asked, str):
-                _make_files(asked, folder)
+                make_files(asked, folder)
             elif asked.why_not is None:
                 yield asked, self.run(asked, folder)
 
@@ -259,7 +259,7 @@ def _with_dots(old: str, new: str) -> str:
     return new if found is None else DOTS.join(found.groups())
 
 
-def _make_files(script: str, folder: Path) -> None:
+def make_files(script: str, folder: Path) -> None:
     """Run a block that makes files; dmte and python are those of this process."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = os.environ | {"PATH": path}
