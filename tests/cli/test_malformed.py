@@ -222,7 +222,7 @@ TEXTS = {
 
 FOLDERS = {
     "a cycle of symbolic links among notes": Case(
-        "train notes --out m --quiet",
+        "train notes --out m",
         {"notes/a.md": "red [[b]]", "notes/b.md": "fox", "notes/c.md": "den [[a]]"},
         "",
         code=0,
@@ -244,7 +244,7 @@ FOLDERS = {
         "info loop", {}, "loop", make=lambda: Path("loop").symlink_to("loop")
     ),
     "links to missing notes": Case(
-        "train notes --out m --quiet",
+        "train notes --out m",
         {"notes/a.md": "red [[b]] [[gone]]", "notes/b.md": "fox [[gone]]", "notes/c.md": "den"},
         "warning: notes: links to what is no note here are left out, 2 in all",
         code=0,
