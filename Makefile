@@ -46,7 +46,7 @@ reproduce: $(STAMP)  ## Measure the paper's tables and figures again, quickly, i
 	@$(BIN)/dmte reproduce all --quick
 	@$(BIN)/dmte reproduce report
 
-document: $(STAMP)  ## Write docs/reproduction.md anew from results, docs/methods.md and docs/api.md from the code.
+document: $(STAMP)  ## Write docs/reproduction.md anew from results, docs/methods.md, docs/api.md and what commands print from the code.
 	@$(BIN)/dmte reproduce report --out experiments/results --page docs/reproduction.md
 	@$(BIN)/python -c 'from pathlib import Path; from dmte.evaluation.catalog import methods_page; \
 	  Path("docs/methods.md").write_text(methods_page(), "utf-8")'
@@ -54,6 +54,7 @@ document: $(STAMP)  ## Write docs/reproduction.md anew from results, docs/method
 	@$(BIN)/python -c 'from pathlib import Path; from dmte.reference import api_page; \
 	  Path("docs/api.md").write_text(api_page(), "utf-8")'
 	@echo docs/api.md
+	@$(BIN)/python -m dmte.pages docs/quick-start.md docs/command-line.md docs/how-to/*.md docs/verbs/*.md
 
 clean:  ## Remove .venv and what the tools left behind.
 	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist

@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from pathlib import Path
 from runpy import run_path
 
@@ -12,6 +11,7 @@ from dmte.cli import VERBS
 from dmte.evaluation.document import find_row
 from dmte.evaluation.experiments import load_experiments
 from dmte.evaluation.reproduction import read_results
+from dmte.pages import make_files
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -39,7 +39,7 @@ def test_the_python_on_a_page_runs_from_top_to_bottom(
     if not blocks:
         pytest.skip("no Python on this page")
     for files in blocks_of(page, "sh"):  # What the page reads.
-        subprocess.run(["sh", "-ec", files], cwd=tmp_path, check=True)
+        make_files(files, tmp_path)
     script = tmp_path / "page.py"
     script.write_text("\n".join(blocks))
     monkeypatch.chdir(tmp_path)

@@ -97,6 +97,12 @@ def test_everything_labelled_still_gives_the_estimate() -> None:
     assert (found.predictions, found.num_folds, found.scores.micro_f1) == ((), NUM_FOLDS, 1.0)
 
 
+def test_labels_of_two_vertices_each_are_not_judged_without_a_word() -> None:
+    embedding = Embedding(tuple("vwxyz"), torch.eye(5), text_dim=5)
+    with pytest.warns(DmteWarning, match="the estimate is far too low"):
+        label_vertices(embedding, [frozenset(name.replace("-", "")) for name in "aabb-"])
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -1,6 +1,7 @@
 """Figures over a range: the same every time, and refused where they cannot be drawn."""
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,14 @@ import pytest
 from dmte.curves import draw_results, draw_training, read_result_file, result_panels
 from dmte.curves import training_panels as panels_of
 from dmte.errors import ConfigError, MissingExtraError, StorageError
-from dmte.history import EpochRecord
+from dmte.history import EpochRecord, outcome
 from dmte.plots import Line, Panel, draw_lines, draw_panels
 
 
-def row(method: str, share: float, mean: float, **more: Any) -> dict[str, Any]:
-    figure = {"mean": mean, "std": 0.01, "interval": [mean - 0.02, mean + 0.2], "values": []}
+def row(method: str, share: float, mean: float, *, seeds: int = 3, **more: Any) -> dict[str, Any]:
+    values = [mean] * seeds
+    figure = {"mean": mean, "std": 0.01, "interval": None, "values": values}
+    figure |= {"interval": [mean - 0.02, mean + 0.2]} if seeds > 1 else {}
     return {
         "method": method,
         "settings": {},
@@ -61,6 +64,34 @@ def test_a_result_is_a_line_with_its_interval_in_per_cent() -> None:
     assert panel.lines[1].y == pytest.approx([70, 80])
     assert panel.lines[0].band[1] == pytest.approx((88, 100))  # above 100 % there is nothing
     assert panel.axis_names == ("edges trained on, %", "AUC, %")
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"),
+    [
+        (1, "one seed"),
+        (2, "mean of 2 seeds, too few for 95 % intervals"),
+        (3, "mean of 3 seeds, 95 % intervals"),
+    ],
+)
+def test_few_seeds_have_no_band_and_are_counted(seeds: int, said: str, tmp_path: Path) -> None:
+    results = {
+        "network": NETWORK,
+        "results": [row("a", share, 0.8, seeds=seeds) for share in (0.2, 0.5)],
+    }
+    (panel,) = result_panels(results)
+    assert bool(panel.lines[0].band) == (seeds > 2)
+    draw_results(results, tmp_path / "auc.svg")
+    assert f"<!-- 4 vertices, 3 edges; {said} -->" in (tmp_path / "auc.svg").read_text()
+
+
+def test_methods_over_other_numbers_of_seeds_say_so() -> None:
+    rows = [row("a", 0.2, 0.8, seeds=10), row("a", 0.5, 0.8, seeds=2), row("b", 0.2, 0.7, seeds=1)]
+    (panel,) = result_panels({"network": NETWORK, "results": rows})
+    assert [line.name for line in panel.lines] == ["a (2 to 10)", "b (1)"]
+    low, high = panel.lines[0].band[1]
+    assert math.isnan(low)
+    assert math.isnan(high)
 
 
 def test_a_method_with_several_settings_is_several_lines() -> None:
@@ -115,6 +146,28 @@ def test_training_shows_loss_and_the_best_look() -> None:
     assert auc.lines[0].y == pytest.approx([90, 95, 94])
     assert auc.lines[1].x == [1]
     assert auc.lines[1].y == pytest.approx([95])
+    assert auc.lines[1].name == "95.0, best after epoch 1"
+    assert outcome(history) == "AUC 95.0 on held-back edges, best after epoch 1"
+
+
+def test_of_several_trainings_each_is_ringed_at_its_best() -> None:
+    history = [
+        EpochRecord(0, None, {}, 0.8, (0.9, 0.7)),
+        EpochRecord(1, 0.5, {"text_text": 0.5}, 0.8, (0.8, 0.8)),
+    ]
+    _, auc = panels_of(history)
+    assert auc.lines[1].x == [0, 1]
+    assert auc.lines[1].y == pytest.approx([90, 80])
+    assert auc.lines[1].name == "85.0, best after epochs 0 (the start) and 1"
+    assert [line.y for line in auc.faint] == [[90, 80], [70, 80]]
+    assert outcome(history).startswith("AUC 85.0 on held-back edges, mean of 2 trainings at their")
+
+
+def test_a_training_that_did_not_help_says_so() -> None:
+    history = [EpochRecord(0, None, {}, 0.9), EpochRecord(1, 0.5, {"text_text": 0.5}, 0.8)]
+    assert panels_of(history)[1].lines[1].name == "90.0, best at the start"
+    assert "best at the start: nothing that was learned" in outcome(history)
+    assert "nothing learned" in outcome([])
 
 
 def test_a_model_without_a_history_says_so(tmp_path: Path) -> None:

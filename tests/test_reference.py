@@ -43,6 +43,38 @@ def test_everything_public_says_what_it_is(name: str) -> None:
         assert not methods & set(silent)
 
 
+CONSTANTS = {"PAPER", "RECIPES", "VARIANTS", "DATASETS"}
+"""Names that no docstring can show, since Python gives constants none: Dmte.of takes the first
+three, and read_network the names of the last."""
+
+
+@pytest.mark.parametrize("name", [name for name in public_names() if name not in CONSTANTS])
+def test_everything_public_has_an_example_that_runs(name: str) -> None:
+    """A method has one of its own, or its class shows it."""
+    definition, path = find_definition(PACKAGE / "__init__.pyi", name)
+    shown = examples_in(words_of(definition, path))
+    assert shown
+    if isinstance(definition, ast.ClassDef):
+        methods = [node for node in definition.body if isinstance(node, ast.FunctionDef)]
+        assert not [
+            method.name
+            for method in methods
+            if not method.name.startswith("_")
+            and f".{method.name}" not in shown
+            and f".{method.name}" not in examples_in(ast.get_docstring(method) or "")
+        ]
+
+
+def test_what_has_no_example_is_a_constant() -> None:
+    for name in CONSTANTS:
+        definition, _ = find_definition(PACKAGE / "__init__.pyi", name)
+        assert isinstance(definition, ast.Assign | ast.AnnAssign)
+
+
+def examples_in(words: str) -> str:
+    return "\n".join(line for line in words.splitlines() if line.startswith((">>> ", "... ")))
+
+
 @pytest.mark.parametrize(
     "shown",
     [

@@ -24,16 +24,8 @@ import torch
 import dmte
 from dmte import storage
 from dmte.errors import StorageError
-from dmte.storage import (
-    is_stored,
-    pack_json,
-    pack_tensors,
-    read_parts,
-    refuse_unwritable,
-    unpack_json,
-    unpack_tensors,
-    write_parts,
-)
+from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
+from dmte.storage import is_stored, read_parts, refuse_unwritable, write_parts
 
 PARTS = {
     "config.json": b'{"dim": 2}\n',

@@ -248,7 +248,10 @@ def test_known_vertices_are_refused_or_skipped(planted: TextualNetwork) -> None:
     )
     assert found.ids == ("n",)
     assert torch.equal(found.vectors, trained.embed(named).vectors)
+    with pytest.warns(DmteWarning, match="nothing is new"):
+        assert trained.embed(planted, skip_known=True).vectors.shape == (0, found.vectors.shape[1])
+    old = TextualNetwork(ids=planted.ids[:2], texts=("", ""), edges=torch.tensor([[0, 1]]))
     with pytest.raises(NetworkError, match="no new one"):
-        trained.embed(planted, skip_known=True)
+        trained.embed(old)
     with pytest.raises(NetworkError, match="lead one way in the new network and both ways"):
         trained.embed(replace(named, directed=True))

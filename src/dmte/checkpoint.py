@@ -17,16 +17,8 @@ from dmte.fold import Best, Fold
 from dmte.history import history_from_json, history_to_json
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
-from dmte.storage import (
-    is_stored,
-    pack_json,
-    pack_tensors,
-    part_names,
-    read_parts,
-    unpack_json,
-    unpack_tensors,
-    write_parts,
-)
+from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
+from dmte.storage import is_stored, part_names, read_parts, write_parts
 from dmte.team import ALONE, Team, opened_by_all
 from dmte.trained import environment
 from dmte.training import TrainingRun

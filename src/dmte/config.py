@@ -20,8 +20,11 @@ from dmte.text import ENCODERS, FixedTexts
 class Settings:
     """What DMTE is and how it is trained; the defaults are the recommended recipe (docs/recipe.md).
 
-    >>> Settings(dim=64).dim
-    64
+    >>> settings = Settings(dim=64)
+    >>> settings.hops, settings.half, settings.is_all_text, settings.has_fixed_texts
+    (4, 64, True, True)
+    >>> Settings.from_dict(settings.to_dict()) == Settings().with_dim(64)
+    True
     >>> Settings(loss="hinge")
     Traceback (most recent call last):
     ...

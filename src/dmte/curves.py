@@ -5,13 +5,15 @@ method at one share of the edges or labels, with the mean over seeds and its 95 
 """
 
 import json
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
 from dmte.errors import ConfigError, StorageError
 from dmte.evaluation.report import CLASS_FIGURES, LINK_FIGURES
-from dmte.history import History
+from dmte.history import History, Kept, kept
 from dmte.plots import COLORS, Line, Panel, draw_panels
 
 MEASURES: Mapping[str, str] = {
@@ -23,6 +25,8 @@ MEASURES: Mapping[str, str] = {
     "micro_f1": "Micro-F1",
 }
 """What results hold, by its name in the file, as people call it."""
+FEWEST_SEEDS = 3
+"""For a band: Student's interval of two is twelve times their distance, and covers the picture."""
 SHARES: Mapping[str, str] = {
     "train_fraction": "edges trained on, %",
     "label_fraction": "labelled vertices trained on, %",
@@ -32,6 +36,12 @@ SHARES: Mapping[str, str] = {
 
 def draw_training(history: History | None, path: Path | str, *, replace: bool = False) -> None:
     """Draw the loss, and the AUC on held-back edges where there are some, over the epochs.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from dmte import Dmte, read_network
+    >>> trained = Dmte(dim=64, epochs=2).fit(read_network("concepts")).model_
+    >>> with TemporaryDirectory() as folder:
+    ...     draw_training(trained.history, f"{folder}/training.png")
 
     Raises:
         ConfigError: There is nothing to draw.
@@ -57,15 +67,25 @@ def training_panels(history: History) -> list[Panel]:
     if len(parts) > 1:
         lines += [Line(part, x, [record.parts[part] for record in epochs]) for part in parts]
     panels = [Panel("", ("epoch", "loss"), lines)] if epochs else []
-    looks = [(r.epoch, r.validation_auc) for r in history if r.validation_auc is not None]
-    if looks:
-        at, best = max(looks, key=lambda look: look[1])  # The first of equals is the one kept.
-        found = Line(
-            "AUC, held-back edges", [float(x) for x, _ in looks], [100 * y for _, y in looks]
-        )
-        kept = Line(f"best: {100 * best:.1f}, epoch {at}", [float(at)], [100 * best], is_ring=True)
-        panels.append(Panel("", ("epoch", "AUC, %"), [found, kept]))
+    best = kept(history)
+    if best is not None:
+        panels.append(_auc_panel([r for r in history if r.validation_auc is not None], best))
     return panels
+
+
+def _auc_panel(looks: History, best: Kept) -> Panel:
+    """Return the AUC of the looks, of several trainings the mean, each ringed at its best."""
+    x = [float(look.epoch) for look in looks]
+    folds = len(best.aucs)
+    name = "AUC, held-back edges" + (f", mean of {folds}" if folds > 1 else "")
+    mean = Line(name, x, [100 * (look.validation_auc or 0) for look in looks])
+    each = [
+        Line("", x, [100 * look.fold_aucs[fold] for look in looks])
+        for fold in range(folds if folds > 1 else 0)
+    ]
+    title = f"{100 * best.auc:.1f}, best {best.when}"
+    epochs, aucs = [float(epoch) for epoch in best.epochs], [100 * auc for auc in best.aucs]
+    return Panel("", ("epoch", "AUC, %"), [mean, Line(title, epochs, aucs, is_ring=True)], each)
 
 
 def draw_results(
@@ -78,13 +98,25 @@ def draw_results(
 ) -> None:
     """Draw a measure over the share trained on, a panel per protocol, with 95 % bands.
 
+    The title says over how many seeds; where methods differ in it, each name does.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from dmte import read_network
+    >>> from dmte.evaluation import evaluate_links
+    >>> network = read_network("concepts")
+    >>> rows = evaluate_links(network, ["adamic-adar"], [0.3, 0.6], num_seeds=1)
+    >>> results = {"network": {"vertices": 432, "edges": 1393}, "results": rows}
+    >>> with TemporaryDirectory() as folder:
+    ...     draw_results(results, f"{folder}/auc.png", measure="mrr")
+
     Raises:
         ConfigError: The results have no such measure or methods.
         MissingExtraError: matplotlib is not installed.
         StorageError: The picture cannot be written.
     """
     panels = result_panels(results, measure, methods)
-    draw_panels(panels, Path(path), title=_title(results), replace=replace)
+    title = f"{_title(results)}; {_said_of_seeds(panels)}"
+    draw_panels(panels, Path(path), title=title, replace=replace)
 
 
 def read_result_file(path: Path) -> dict[str, Any]:
@@ -177,22 +209,41 @@ def _lines(rows: Sequence[Mapping[str, Any]], share: str, measure: str) -> list[
     for (method, settings), own in groups.items():
         own.sort(key=lambda row: float(row[share]))
         figures = [row[measure] for row in own]
-        has_bands = any(figure["interval"] for figure in figures)
+        counts = [len(figure["values"]) for figure in figures]
         lines.append(
             Line(
                 method if alone.count(method) == 1 else f"{method}, {settings}",
                 x=[100 * row[share] for row in own],
                 y=[100 * figure["mean"] for figure in figures],
-                band=[_band(figure) for figure in figures] if has_bands else (),
+                band=[_band(figure) for figure in figures] if max(counts) >= FEWEST_SEEDS else (),
+                seeds=(min(counts), max(counts)),
             )
         )
-    return lines
+    if len({line.seeds for line in lines}) == 1:
+        return lines
+    return [changed(line, name=f"{line.name} ({_span(line.seeds)})") for line in lines]
 
 
 def _band(figure: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the 95 % interval, within what is possible; a single seed has none to show."""
-    low, high = figure["interval"] or (figure["mean"], figure["mean"])
+    """Return the 95 % interval, within what is possible; none for fewer seeds than tell it."""
+    if len(figure["values"]) < FEWEST_SEEDS or not figure["interval"]:
+        return math.nan, math.nan
+    low, high = figure["interval"]
     return 100 * max(low, 0.0), 100 * min(high, 1.0)
+
+
+def _said_of_seeds(panels: Sequence[Panel]) -> str:
+    """Return over how many seeds the lines are, and whether there are bands."""
+    lines = [line for panel in panels for line in panel.lines]
+    span = min(line.seeds[0] for line in lines), max(line.seeds[1] for line in lines)
+    if span[1] == 1:
+        return "one seed"
+    bands = "95 % intervals" if span[1] >= FEWEST_SEEDS else "too few for 95 % intervals"
+    return f"mean of {_span(span)} seeds, {bands}"
+
+
+def _span(counts: tuple[int, int]) -> str:
+    return str(counts[0]) if counts[0] == counts[1] else f"{counts[0]} to {counts[1]}"
 
 
 def _written(settings: Mapping[str, Any]) -> str:
@@ -208,6 +259,4 @@ def _written(settings: Mapping[str, Any]) -> str:
 def _title(results: Mapping[str, Any]) -> str:
     network = results["network"]
     sizes = f"{network['vertices']:,} vertices, {network['edges']:,} edges"
-    title = results.get("title", sizes)
-    seeds = len(results.get("seeds", ()))
-    return f"{title}; mean and 95 % interval over up to {seeds} seeds" if seeds > 1 else title
+    return str(results.get("title", sizes))

@@ -15,19 +15,14 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte import conversions
+from dmte.choices import Half
 from dmte.cost import Cost
 from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork, find_position
 from dmte.notebook import html_table, numbers
+from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.search import highest
-from dmte.storage import (
-    pack_json,
-    pack_tensors,
-    read_parts,
-    unpack_json,
-    unpack_tensors,
-    write_parts,
-)
+from dmte.storage import read_parts, write_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,11 +30,15 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 16  # Pairs scored at a time.
 Similarity = Literal["dot", "cosine"]
-Half = Literal["both", "text", "structure"]
 
 
 class Neighbor(NamedTuple):
-    """A vertex and how similar it is."""
+    """A vertex and how similar it is.
+
+    >>> name, score = Neighbor("b-tree", 0.75)
+    >>> f"{name} {score:.2f}"
+    'b-tree 0.75'
+    """
 
     id: str
     score: float
@@ -105,8 +104,10 @@ class Embedding:
     >>> embedding = Embedding(("a", "b", "c"), vectors, text_dim=1)
     >>> [neighbor.id for neighbor in embedding.most_similar("a", k=2)]
     ['b', 'c']
-    >>> embedding.text.tolist()
-    [[1.0], [1.0], [0.0]]
+    >>> embedding["c"].tolist(), embedding.position("c")
+    ([0.0, 1.0], 2)
+    >>> embedding.text.tolist(), embedding.structure.shape, embedding.half("both").shape
+    ([[1.0], [1.0], [0.0]], torch.Size([3, 1]), torch.Size([3, 2]))
     """
 
     ids: Sequence[str]
@@ -163,6 +164,10 @@ class Embedding:
     ) -> Float[Tensor, " pairs"]:
         """Return v_i · v_j, or its cosine, of pairs of positions.
 
+        >>> embedding = Embedding(("a", "b"), torch.tensor([[2.0, 0.0], [3.0, 0.0]]), 2)
+        >>> embedding.score(torch.tensor([[0, 1]])).tolist()
+        [6.0]
+
         Raises:
             ConfigError: ``by`` is neither dot nor cosine.
         """
@@ -171,7 +176,12 @@ class Embedding:
         return dot_products(normalize(self.vectors) if by == "cosine" else self.vectors, pairs)
 
     def scores(self, pairs: Int[Tensor, "pairs 2"]) -> dict[Similarity, Float[Tensor, " pairs"]]:
-        """Return the scores of pairs by dot product and by cosine."""
+        """Return the scores of pairs by dot product and by cosine.
+
+        >>> embedding = Embedding(("a", "b"), torch.tensor([[2.0, 0.0], [3.0, 0.0]]), 2)
+        >>> {by: scores.tolist() for by, scores in embedding.scores(torch.tensor([[0, 1]])).items()}
+        {'dot': [6.0], 'cosine': [1.0]}
+        """
         return {by: self.score(pairs, by) for by in get_args(Similarity)}
 
     def half(self, which: Half) -> Float[Tensor, "vertices some"]:
@@ -214,6 +224,10 @@ class Embedding:
     ) -> list[Neighbor]:
         """Return the ``k`` vertices closest to a vector by cosine, best first.
 
+        >>> embedding = Embedding(("a", "b"), torch.eye(2), 2)
+        >>> embedding.closest(torch.tensor([0.0, 5.0]), k=1)
+        [Neighbor(id='b', score=1.0)]
+
         A zero vector is at cosine 0 from everything.
         """
         scores = normalize(self.half(half)) @ normalize(query, dim=0)
@@ -243,6 +257,10 @@ class Embedding:
 
     def to_keyed_vectors(self) -> Any:
         """Return gensim's KeyedVectors, the ids as keys.
+
+        >>> vectors = Embedding(("a", "b"), torch.eye(2), 2).to_keyed_vectors()
+        >>> vectors["b"].tolist()
+        [0.0, 1.0]
 
         Raises:
             MissingExtraError: gensim is not installed.
@@ -277,13 +295,25 @@ class Embedding:
     def save(self, folder: Path | str) -> None:
         """Store the embedding in ``folder``; an older one there stays whole until it is replaced.
 
+        >>> from tempfile import TemporaryDirectory
+        >>> embedding = Embedding(("a", "b"), torch.eye(2), 2)
+        >>> with TemporaryDirectory() as folder:
+        ...     embedding.save(folder)
+        ...     Embedding.load(folder)["b"].tolist()
+        [0.0, 1.0]
+
         Raises:
             StorageError: The folder holds something else or cannot be written.
         """
         write_parts(Path(folder), self.parts(), card=f"# A dmte embedding\n\n{self!r}\n")
 
     def parts(self) -> dict[str, bytes]:
-        """Return what ``save`` stores, by file name."""
+        """Return what ``save`` stores, by file name.
+
+        >>> embedding = Embedding(("a", "b"), torch.eye(2), 2)
+        >>> sorted(embedding.parts()), Embedding.from_parts(embedding.parts()).ids
+        (['ids.json', 'vectors.safetensors'], ('a', 'b'))
+        """
         return {
             "vectors.safetensors": pack_tensors({"vectors": self.vectors}),
             "ids.json": pack_json({"ids": list(self.ids), "text_dim": self.text_dim}),
@@ -293,6 +323,12 @@ class Embedding:
     def load(cls, folder: Path | str) -> "Embedding":
         """Return the embedding stored in ``folder``, an embedding's or a whole model's.
 
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     Embedding(("a", "b"), torch.eye(2), 2).save(folder)
+        ...     Embedding.load(folder)
+        Embedding(2 vertices × 2, of which 2 from text)
+
         Raises:
             StorageError: There is none, or it is damaged.
         """
@@ -301,6 +337,10 @@ class Embedding:
     @classmethod
     def from_parts(cls, parts: Mapping[str, bytes]) -> "Embedding":
         """Return the embedding that ``parts`` made, from what was read at one moment.
+
+        >>> stored = Embedding(("a", "b"), torch.eye(2), 2).parts()
+        >>> Embedding.from_parts(stored).ids
+        ('a', 'b')
 
         Raises:
             StorageError: The parts do not belong together.

@@ -22,7 +22,15 @@ import warnings
 
 
 class DmteError(Exception):
-    """Anything a caller of this package can put right."""
+    """Anything a caller of this package can put right.
+
+    >>> import dmte
+    >>> try:
+    ...     dmte.read_network("no-such-place")
+    ... except dmte.DmteError as problem:
+    ...     print(type(problem).__name__)
+    NetworkError
+    """
 
 
 class NetworkError(DmteError):
@@ -66,7 +74,13 @@ class Interrupted(DmteError):  # noqa: N818 - nothing went wrong
 
 
 class DmteWarning(UserWarning):
-    """What was asked for is done, but perhaps not what was meant."""
+    """What was asked for is done, but perhaps not what was meant.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", DmteWarning)  # or "error", to be stopped by it
+    ...     warn("edges were left out")
+    """
 
 
 def warn(message: str) -> None:

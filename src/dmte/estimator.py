@@ -56,8 +56,8 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     Embedding(432 vertices × 64, of which 64 from text)
     >>> vectors.transform(["b-tree", "r-tree"]).shape
     (2, 64)
-    >>> Dmte(dim=64, seed=3)
-    Dmte(dim=64, seed=3)
+    >>> Dmte(dim=64, seed=3), Dmte.of(dmte.PAPER).encoder
+    (Dmte(dim=64, seed=3), 'word-average')
 
     Attributes:
         model_: The trained model, which can be saved and asked.

@@ -99,7 +99,16 @@ class Connection(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Explanation:
-    """The parts of a score; see the module for what adds up to what."""
+    """The parts of a score; see the module for what adds up to what.
+
+    >>> from dmte import Dmte, read_network
+    >>> trained = Dmte(dim=64, epochs=1).fit(read_network("concepts")).model_
+    >>> why = explain(trained, "b-tree", "red-black-tree")
+    >>> why.is_linked, why.common_neighbors, why.words[0].word
+    (True, ('binary-search-tree',), 'tree')
+    >>> bool(abs(why.hops.sum() - why.text) < 1e-5)
+    True
+    """
 
     a: str
     b: str

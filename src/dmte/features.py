@@ -27,6 +27,14 @@ def read_features(
 
     The vertices ``known``, of which a model has features already, may be missing.
 
+    >>> from tempfile import TemporaryDirectory
+    >>> from dmte import read_network
+    >>> network = read_network("concepts")
+    >>> with TemporaryDirectory() as folder:
+    ...     np.save(f"{folder}/rows.npy", np.ones((network.num_vertices, 8)))
+    ...     read_features(f"{folder}/rows.npy", network).features.shape
+    torch.Size([432, 8])
+
     Raises:
         NetworkError: They cannot be read, or a vertex has none.
         DmteError: The folder holds no model that can be read here.

@@ -5,7 +5,7 @@ It is kept with the model, to be drawn later, and holds no times: the same run l
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,10 +19,78 @@ class EpochRecord:
     parts: Mapping[str, float]
     """The loss of each part of the objective, before α."""
     validation_auc: float | None
-    """On the held-back edges, in the epochs that looked at them."""
+    """On the held-back edges, in the epochs that looked at them; of several trainings the mean."""
+    fold_aucs: tuple[float, ...] = ()
+    """The same of every training by itself."""
 
 
 History = Sequence[EpochRecord]
+
+
+class Kept(NamedTuple):
+    """What a model was taken from: every training at its best on its held-back edges."""
+
+    aucs: tuple[float, ...]
+    """The best of every training."""
+    epochs: tuple[int, ...]
+    """After which epoch that was; 0 is the start."""
+
+    @property
+    def auc(self) -> float:
+        """The mean over trainings."""
+        return sum(self.aucs) / len(self.aucs)
+
+    @property
+    def when(self) -> str:
+        """When the trainings were at their best, in words."""
+        if not any(self.epochs):
+            return "at the start"
+        written = (str(epoch) if epoch else "0 (the start)" for epoch in sorted(set(self.epochs)))
+        *first, last = written
+        if not first:
+            return f"after epoch {last}"
+        return f"after epochs {', '.join(first)} and {last}"
+
+
+def kept(history: History) -> Kept | None:
+    """Return where the trainings were at their best; none if nobody looked.
+
+    >>> start = EpochRecord(0, None, {}, 0.8, (0.9, 0.7))
+    >>> kept([start, EpochRecord(1, 0.5, {}, 0.8, (0.8, 0.8))])
+    Kept(aucs=(0.9, 0.8), epochs=(0, 1))
+    """
+    looks = [
+        (record.epoch, record.fold_aucs or (record.validation_auc,))
+        for record in history
+        if record.validation_auc is not None
+    ]
+    if not looks:
+        return None
+    # The first of equals is the one kept.
+    best = [
+        max(((epoch, aucs[fold]) for epoch, aucs in looks), key=lambda look: look[1])
+        for fold in range(len(looks[0][1]))
+    ]
+    return Kept(tuple(auc for _, auc in best), tuple(epoch for epoch, _ in best))
+
+
+def outcome(history: History) -> str:
+    """Return in a line what became of a training.
+
+    >>> outcome([EpochRecord(0, None, {}, 0.9), EpochRecord(1, 0.5, {}, 0.95)])
+    'AUC 95.0 on held-back edges, best after epoch 1'
+    """
+    found = kept(history)
+    if not history:
+        return "too few links to learn from: texts were diffused over them, and nothing learned"
+    if found is None:
+        return f"{history[-1].epoch} epochs; no edges were held back to judge by"
+    figure = f"AUC {100 * found.auc:.1f} on held-back edges"
+    if not any(found.epochs):
+        return f"{figure}, best at the start: nothing that was learned helped, and none is kept"
+    count = len(found.aucs)
+    of = f"mean of {count} trainings at their best, " if count > 1 else "best "
+    return f"{figure}, {of}{found.when}"
 
 
 def history_to_json(history: History) -> list[dict[str, Any]]:
@@ -37,4 +105,4 @@ def history_to_json(history: History) -> list[dict[str, Any]]:
 
 def history_from_json(rows: Iterable[Mapping[str, Any]]) -> list[EpochRecord]:
     """Return the history that ``history_to_json`` wrote."""
-    return [EpochRecord(**row) for row in rows]
+    return [EpochRecord(**{**row, "fold_aucs": tuple(row.get("fold_aucs", ()))}) for row in rows]

@@ -20,6 +20,7 @@ easy vertices, or those of some part of the network, have been labelled, it is t
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,8 @@ from dmte.randomness import generator_for
 
 NUM_FOLDS = 5
 """Folds of the cross-validation, if there are as many labelled vertices."""
+FEWEST = 3
+"""Vertices that most labels must stand at for cross-validation to mean something."""
 
 Margins = Float[np.ndarray, "vertices classes"]
 Targets = Bool[np.ndarray, "vertices classes"]
@@ -60,7 +63,16 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """Labels for the unlabelled vertices, and what to expect of them."""
+    """Labels for the unlabelled vertices, and what to expect of them.
+
+    >>> from dmte import Dmte, read_network
+    >>> network = read_network("concepts")
+    >>> embedding = Dmte(dim=64, epochs=1).fit(network).embedding_
+    >>> given = [labels if at % 3 else frozenset() for at, labels in enumerate(network.labels)]
+    >>> found = label_vertices(embedding, given)
+    >>> found.num_labelled, len(found.predictions), found.scores.micro_f1 > 0.7
+    (288, 144, True)
+    """
 
     predictions: tuple[Prediction, ...]
     """One per unlabelled vertex, in the order of the vertices."""
@@ -86,11 +98,12 @@ def label_vertices(embedding: Embedding, labels: Labels, seed: int = 0) -> Label
 
     Nothing but the folds is drawn, so the same seed gives the same labels and confidences.
 
-    >>> corners = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0], [0.1, 0.9], [0.8, 0.0]])
-    >>> embedding = Embedding(("a", "b", "c", "d", "e"), corners, text_dim=2)
-    >>> given = [frozenset(name) for name in ("x", "x", "y", "y", "")]
+    >>> angles = torch.tensor([0.0, 0.1, 0.2, 1.5, 1.4, 1.3, 0.3])
+    >>> vectors = torch.stack([angles.cos(), angles.sin()], dim=1)
+    >>> embedding = Embedding(("a", "b", "c", "d", "e", "f", "g"), vectors, text_dim=2)
+    >>> given = [frozenset(name) for name in ("x", "x", "x", "y", "y", "y", "")]
     >>> [(one.id, one.labels) for one in label_vertices(embedding, given).predictions]
-    [('e', ('x',))]
+    [('g', ('x',))]
 
     Raises:
         ConfigError: There is not one set of labels per vertex.
@@ -139,6 +152,12 @@ def _check_enough(labels: Labels, counts: Mapping[str, int]) -> None:
         raise SplitError(
             f"of {len(counts)} labels only {len(counts) - len(alone)} stand at two vertices or "
             "more; to learn and to check what is learned, at least two labels must"
+        )
+    if median(counts.values()) < FEWEST:
+        warn(
+            f"most labels stand at fewer than {FEWEST} vertices: of those, holding one back to ask "
+            "about leaves one to learn from, and the others outvote it, so the estimate is far too "
+            "low and confidences are little more than guesses"
         )
     if alone:
         shown = ", ".join(map(repr, alone[:5])) + (", ..." if len(alone) > 5 else "")

@@ -5,12 +5,12 @@
     umap    likewise, and quicker; needs the extra umap
 
 t-SNE and UMAP take long for many vertices: beyond a limit a sample is drawn, and said so.
-Names are put where they cover the fewest points and no other name, one after the other; one for
-which there is no room is left out, and its color is still in the legend.
+Names are put where there is room (``naming``), one after the other; one for which there is none is
+left out, and its color is still in the legend.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 import torch
 from jaxtyping import Float, Int
-from scipy.spatial import cKDTree
 from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 from torch.nn.functional import normalize
 
-from dmte.embedding import Embedding, Half
+from dmte.choices import Half, Way
+from dmte.embedding import Embedding
 from dmte.errors import ConfigError, warn
 from dmte.extras import need
+from dmte.naming import Box, Free, Places, Ways, beside, rings, thickest
 from dmte.network import TextualNetwork
 from dmte.plots import COLORS, SHAPES, blank, refuse_unknown_kind, save_figure
 from dmte.randomness import generator_for
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-Way = Literal["tsne", "pca", "umap"]
 TITLES: Mapping[Way, str] = MappingProxyType({"tsne": "t-SNE", "pca": "PCA", "umap": "UMAP"})
 LIMITS: Mapping[Way, int] = MappingProxyType({"tsne": 5_000, "umap": 50_000, "pca": 1_000_000})
 """Most vertices on a map; t-SNE took 36 s for its on one core, the others are not measured."""
@@ -48,10 +48,6 @@ CROWDED = 2_000  # Points; more of them are pixels even in SVG and PDF, which wo
 LONGEST = 28  # Letters of a name.
 TRIES = 20  # Vertices that are looked at for every name; where all is full, more would not help.
 MARGIN = 14  # Pixels of a frame and around it, both sides together.
-
-Places = Float[np.ndarray, "vertices 2"]
-Ways = Callable[[np.ndarray], Iterator[tuple[np.ndarray, float]]]
-"""Where a name of this size may go, from its anchor, and how much worse that is than nearest."""
 
 
 class Drawn(NamedTuple):
@@ -67,40 +63,22 @@ class Drawn(NamedTuple):
     """The names written beside a vertex."""
 
 
-class _Box(NamedTuple):
-    """A rectangle in pixels."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def overlaps(self, other: "_Box") -> bool:
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.bottom < other.top
-            and other.bottom < self.top
-        )
-
-    def is_within(self, other: "_Box") -> bool:
-        return (
-            other.left <= self.left
-            and self.right <= other.right
-            and other.bottom <= self.bottom
-            and self.top <= other.top
-        )
-
-    def count(self, points: Places) -> int:
-        """Return how many of the points it covers."""
-        x, y = points.T
-        inside = (x > self.left) & (x < self.right) & (y > self.bottom) & (y < self.top)
-        return int(inside.sum())
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map:
-    """How a map is made; ``draw`` makes it."""
+    """How a map is made; ``draw`` makes it.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> from dmte import Dmte, read_network
+    >>> network = read_network("concepts")
+    >>> embedding = Dmte(dim=64, epochs=1).fit(network).embedding_
+    >>> plan = Map(by="pca", names=3)
+    >>> with TemporaryDirectory() as folder:
+    ...     drawn = plan.draw(network, embedding, f"{folder}/map.png")
+    >>> drawn.num_vertices, len(drawn.labels), len(drawn.names)
+    (432, 12, 3)
+    >>> plan.flatten(embedding, np.arange(432)).shape
+    (432, 2)
+    """
 
     by: Way = "tsne"
     """How vectors become places: tsne, pca or umap."""
@@ -297,7 +275,7 @@ class _Canvas:
     def __init__(self, figure: "Figure", places: Places, groups: Sequence[_Group]) -> None:
         self.figure, self.places, self.groups = figure, places, groups
         self.axes: Axes = figure.add_subplot()
-        self._taken: list[_Box] = []
+        self._taken: list[Box] = []
         self._points: Places = places
 
     def title(self, text: str) -> None:
@@ -357,7 +335,7 @@ class _Canvas:
                 text = self.figure.text(
                     0, 0, shorten(group.name), fontsize=9, ha="center", va="center", bbox=box
                 )
-                self._place(text, thickest(self._points[group.members]), _rings)
+                self._place(text, thickest(self._points[group.members]), rings)
 
     def name_vertices(self, candidates: Iterator[tuple[int, str]], wanted: int) -> list[str]:
         """Write names beside vertices until so many have found room; return them."""
@@ -370,7 +348,7 @@ class _Canvas:
                 break
             text = self.figure.text(0, 0, name, fontsize=7, ha="center", va="center")
             text.set_path_effects([withStroke(linewidth=2, foreground="white")])
-            if self._place(text, self._points[row], _beside, most):
+            if self._place(text, self._points[row], beside, most):
                 named.append(name)
                 x, y = self.places[row]
                 self.axes.scatter(x, y, s=30, fc="none", ec="black", linewidths=0.8)
@@ -381,58 +359,19 @@ class _Canvas:
         extent = text.get_window_extent()
         # A frame is measured only when it is drawn, which is too late.
         size = np.array([extent.width, extent.height]) + (MARGIN if text.get_bbox_patch() else 4)
-        bounds = _Box(*map(float, self.axes.get_window_extent().extents))
-        best: tuple[float, np.ndarray, _Box] | None = None
-        # Amid many points a name would wander far to cover fewer, and seem to name others.
-        weight = max(1.0, _box(anchor, size).count(self._points) / 6)
-        for offset, cost in ways(size):
-            center = anchor + offset
-            box = _box(center, size)
-            if not box.is_within(bounds) or any(map(box.overlaps, self._taken)):
-                continue
-            covered = box.count(self._points)
-            total = covered + weight * cost
-            if covered <= most and (best is None or total < best[0]):
-                best = (total, center, box)
-        if best is None:
+        bounds = Box(*map(float, self.axes.get_window_extent().extents))
+        free = Free(bounds, self._points, self._taken)
+        found = free.best_place(anchor, size, ways, most)
+        if found is None:
             text.remove()
             return False
-        self._taken.append(best[2])
-        text.set_position(tuple(self.figure.transFigure.inverted().transform(best[1])))
+        center, box = found
+        self._taken.append(box)
+        text.set_position(tuple(self.figure.transFigure.inverted().transform(center)))
         return True
-
-
-def _box(center: np.ndarray, size: np.ndarray) -> _Box:
-    return _Box(*(center - size / 2).tolist(), *(center + size / 2).tolist())
 
 
 def _height(places: Places) -> float:
     """Return how high a picture ten inches wide is to be, so that little of it stays blank."""
     width, height = np.ptp(places, axis=0)
     return float(np.clip(0.7 + 8.0 * height / max(width, 1e-9), 4.5, 8.5))
-
-
-def thickest(points: Places) -> np.ndarray:
-    """Return the point whose neighbors are closest, among a thousand: the heart of its kind."""
-    points = points[:: -(-len(points) // 1_000)]
-    neighbors = min(len(points), max(5, len(points) // 5))
-    distances, _ = cKDTree(points).query(points, k=[neighbors])
-    heart: np.ndarray = points[int(np.asarray(distances).argmin())]
-    return heart
-
-
-def _rings(size: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield places on rings around the anchor, each ring a point of the map worse."""
-    yield np.zeros(2), 0.0
-    for ring in range(1, 13):
-        for angle in np.linspace(0, 2 * np.pi, 16, endpoint=False):
-            turn = np.array([np.cos(angle), np.sin(angle)])
-            yield 0.5 * ring * turn * (size[1] + 0.2 * size[0]), float(ring)
-
-
-def _beside(size: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield the places right, left, above, below and at the corners, the first of equals best."""
-    for number, (x, y) in enumerate(
-        ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
-    ):
-        yield np.array([x * (size[0] / 2 + 7), y * (size[1] / 2 + 7)]), 0.05 * number

@@ -49,6 +49,8 @@ class Line:
     """How far a bar reaches up and down at every point; none without any."""
     band: Sequence[tuple[float, float]] = ()
     """From where to where a band reaches at every point; none without any."""
+    seeds: tuple[int, int] = (1, 1)
+    """Over how many seeds a point is at least and at most."""
     is_ring: bool = False
     """Whether it is drawn as rings around the points of another line."""
 

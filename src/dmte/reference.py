@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import UnionType
+from typing import NamedTuple
 
 PACKAGE = Path(__file__).parent
 
@@ -58,12 +59,42 @@ def find_definition(path: Path, name: str) -> tuple[Definition, Path]:
     """
     for node in ast.parse(path.read_text("utf-8")).body:
         if isinstance(node, ast.ImportFrom) and name in {alias.name for alias in node.names}:
-            return find_definition(_file_of(node), name)
+            return find_definition(_file_of(node, path), name)
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
             return node, path
         if isinstance(node, Constant) and _name_of(node) == name:
             return node, path
     raise LookupError(f"{path.name} neither defines nor imports {name}")
+
+
+class Field(NamedTuple):
+    """A field of a class as its source has it."""
+
+    name: str
+    kind: str
+    default: str
+    """How the default is written; what a factory makes is called."""
+    words: str
+    """The docstring under it."""
+
+
+def fields_of(path: Path, name: str) -> list[Field]:
+    """Return the fields of a class that a file defines or imports, which nothing has to load.
+
+    >>> fields_of(PACKAGE / "config.py", "Settings")[0][:3]
+    ('encoder', 'str', "'spectral'")
+
+    Raises:
+        LookupError: The file has no such name.
+        TypeError: It is no class.
+    """
+    kind, _ = find_definition(path, name)
+    if not isinstance(kind, ast.ClassDef):
+        raise TypeError(f"{name} is no class")
+    return [
+        Field(ast.unparse(node.target), ast.unparse(node.annotation), _default(node), words)
+        for node, words in _fields(kind)
+    ]
 
 
 def described(kind: ast.ClassDef) -> dict[str, str]:
@@ -88,10 +119,12 @@ def _name_of(constant: Constant) -> str:
     return ast.unparse(target)
 
 
-def _file_of(node: ast.ImportFrom) -> Path:
-    """Return the file that an import of ours names; relative ones stand only at the top."""
-    place = PACKAGE.joinpath(*(node.module or "").removeprefix("dmte").strip(".").split("."))
-    return place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+def _file_of(node: ast.ImportFrom, path: Path) -> Path:
+    """Return the file that an import of ours names; relative ones stand in stubs of packages."""
+    start = path.parent if node.level else PACKAGE
+    place = start.joinpath(*(node.module or "").removeprefix("dmte").strip(".").split("."))
+    files = [place / "__init__.pyi", place / "__init__.py", place.with_suffix(".py")]
+    return next(file for file in files if file.is_file())
 
 
 def _section(name: str, definition: Definition, path: Path) -> str:

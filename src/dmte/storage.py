@@ -16,7 +16,6 @@ Without ``fcntl`` (Windows) there is no lock: there, one process at a time may w
 """
 
 import hashlib
-import json
 import os
 import re
 import sys
@@ -24,22 +23,19 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dmte.errors import StorageError
+from dmte.packing import REPAIR, pack_json, unpack_json
 
 if sys.platform != "win32":
     import fcntl
-
-if TYPE_CHECKING:  # torch takes seconds to import, and only the two tensor functions need it
-    import torch
 
 FORMAT = 1  # raise it when the manifest changes; its "format" and "sha256" must keep their meaning
 MANIFEST, CARD, LOCK = "manifest.json", "README.md", ".lock"
 
 _CONTENT_NAME = re.compile(r"\w[\w.-]*-([0-9a-f]{16})\.\w+", re.ASCII)
 _TEMPORARY_NAME = re.compile(r"\.[\w.-]+\.[0-9a-f]{8}\.dmte-tmp", re.ASCII)
-_REPAIR = "restore it from a copy, or save again"
 
 
 def write_parts(folder: Path, parts: Mapping[str, bytes], card: str | None = None) -> None:
@@ -107,59 +103,6 @@ def part_names(folder: Path) -> list[str]:
     return sorted(_read_manifest(folder).parts)
 
 
-def pack_tensors(tensors: Mapping[str, "torch.Tensor"]) -> bytes:
-    """Return the tensors as safetensors; equal tensors give equal bytes."""
-    import torch
-    from safetensors.torch import save
-
-    # Cloned, as safetensors refuses tensors that share memory, such as two views of one table.
-    layout = torch.contiguous_format
-    return save({name: t.detach().cpu().clone(memory_format=layout) for name, t in tensors.items()})
-
-
-def unpack_tensors(data: bytes) -> dict[str, "torch.Tensor"]:
-    """Return the tensors that ``pack_tensors`` packed, on the CPU.
-
-    Raises:
-        StorageError: If the bytes are not safetensors.
-    """
-    from safetensors import SafetensorError
-    from safetensors.torch import load
-
-    try:
-        return load(data)
-    except SafetensorError as error:
-        raise StorageError(f"{len(data)} bytes are not safetensors: {error}; {_REPAIR}") from error
-
-
-def pack_json(value: object) -> bytes:
-    r"""Return the value as JSON that people can read; equal values give equal bytes.
-
-    >>> pack_json({"hops": 4, "dim": 200})
-    b'{\n  "dim": 200,\n  "hops": 4\n}\n'
-
-    Raises:
-        StorageError: If JSON has no form for the value; not-a-number and infinity have none.
-    """
-    try:
-        text = json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
-        return f"{text}\n".encode()
-    except (TypeError, ValueError) as error:
-        raise StorageError(f"a value has no form in JSON: {error}; convert it first") from error
-
-
-def unpack_json(data: bytes, name: str = "a part") -> Any:
-    """Return the value that ``pack_json`` packed; the name is for the error.
-
-    Raises:
-        StorageError: If the bytes are not JSON in UTF-8.
-    """
-    try:
-        return json.loads(data.decode())
-    except (ValueError, RecursionError) as error:
-        raise StorageError(f"{name} is not JSON in UTF-8: {error}; {_REPAIR}") from error
-
-
 # ── The manifest ──
 
 
@@ -224,7 +167,7 @@ def _read_manifest(folder: Path) -> _Manifest:
         manifest = _Manifest(parts, content["card"]["sha256"], content["card"]["previous"])
         if all(map(_CONTENT_NAME.fullmatch, manifest.files)) and manifest.to_bytes() == data:
             return manifest
-    raise StorageError(f"{path} is damaged, or not written by dmte; {_REPAIR}")
+    raise StorageError(f"{path} is damaged, or not written by dmte; {REPAIR}")
 
 
 def _describe(name: str, data: bytes) -> _Part:
@@ -282,7 +225,7 @@ def _check_card(folder: Path, manifest: _Manifest) -> None:
     found = _file_sha256(folder / CARD)
     if found not in {manifest.card, manifest.previous_card}:
         what = "is missing" if found is None else "is damaged or edited"
-        raise StorageError(f"{folder / CARD} {what}, not what {MANIFEST} lists; {_REPAIR}")
+        raise StorageError(f"{folder / CARD} {what}, not what {MANIFEST} lists; {REPAIR}")
 
 
 def _read_part(folder: Path, part: _Part) -> bytes:
@@ -290,12 +233,12 @@ def _read_part(folder: Path, part: _Part) -> bytes:
     try:
         data = path.read_bytes()
     except FileNotFoundError as error:
-        raise StorageError(f"{path} is missing, though {MANIFEST} lists it; {_REPAIR}") from error
+        raise StorageError(f"{path} is missing, though {MANIFEST} lists it; {REPAIR}") from error
     if len(data) != part.size:
-        raise StorageError(f"{path} has {len(data)} bytes instead of {part.size}; {_REPAIR}")
+        raise StorageError(f"{path} has {len(data)} bytes instead of {part.size}; {REPAIR}")
     if (found := _sha256(data)) != part.sha256:
         raise StorageError(
-            f"{path} is damaged, its SHA-256 is {found} instead of {part.sha256}; {_REPAIR}"
+            f"{path} is damaged, its SHA-256 is {found} instead of {part.sha256}; {REPAIR}"
         )
     return data
 

@@ -18,21 +18,15 @@ from torch import Tensor
 from dmte.config import Settings
 from dmte.diffusion import DiffusionConvolution, HopFilters
 from dmte.embedding import Embedding, Neighbor
-from dmte.errors import ConfigError, StorageError
+from dmte.errors import ConfigError, StorageError, warn
 from dmte.history import History, history_from_json, history_to_json
 from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
 from dmte.notebook import html_table
+from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.randomness import generator_for
 from dmte.sparse import SparseMatrix
-from dmte.storage import (
-    pack_json,
-    pack_tensors,
-    read_parts,
-    unpack_json,
-    unpack_tensors,
-    write_parts,
-)
+from dmte.storage import read_parts, write_parts
 from dmte.team import ALONE, Team
 from dmte.text import ENCODERS, Vocabulary, encoder_input
 from dmte.unseen import embed_unseen, extend
@@ -112,6 +106,13 @@ class TrainedModel:
     >>> trained = Dmte(dim=64, epochs=1).fit(read_network("concepts")).model_
     >>> trained.most_similar_to_text("a tree that is searched", k=1)[0].id
     'binary-search-tree'
+    >>> trained.embed_text("a tree that is searched").shape, trained.describe()["seed"]
+    (torch.Size([64]), 0)
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     trained.save(folder)
+    ...     TrainedModel.load(folder)
+    TrainedModel(Embedding(432 vertices × 64, of which 64 from text), seed 0)
     """
 
     settings: Settings
@@ -180,9 +181,14 @@ class TrainedModel:
         >>> trained.embed(new)
         Embedding(1 vertices × 64, of which 64 from text)
 
+        Where known ones are skipped and none is new, a warning says so and there are no vectors.
+
         Raises:
             NetworkError: No vertex is new, or one is in the model already.
         """
+        if skip_known and set(new.ids) <= set(self.network.ids):
+            warn("nothing is new: the model has every vertex already")
+            return Embedding((), self.embedding.vectors[:0], self.embedding.text_dim)
         extension = extend(self.network, new, skip_known=skip_known)
         return embed_unseen(self.model, self.vocabulary, self.network, self.embedding, extension)
 

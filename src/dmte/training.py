@@ -42,7 +42,14 @@ NUM_FOLDS = 3
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """What happened in one pass over the edges."""
+    """What happened in one pass over the edges.
+
+    >>> from dmte import read_network
+    >>> run = TrainingRun(read_network("concepts"), Settings(dim=64, epochs=1), seed=0)
+    >>> for report in run.epochs():
+    ...     print(report.epoch, report.loss > 0, report.validation_auc > 0.8)
+    1 True True
+    """
 
     epoch: int
     """Counted from 1."""
@@ -61,8 +68,12 @@ class TrainingRun:
 
     >>> from dmte import read_network
     >>> run = TrainingRun(read_network("concepts"), Settings(dim=64, epochs=2), seed=0)
+    >>> run.num_edges, run.is_done
+    (1254, False)
     >>> [report.epoch for report in run.epochs()]
     [1, 2]
+    >>> run.is_done, run.best.auc > 0.8
+    (True, True)
     >>> run.result().embedding
     Embedding(432 vertices × 64, of which 64 from text)
     """
@@ -150,14 +161,15 @@ class TrainingRun:
             going = [fold for fold in self.folds if not fold.has_stopped]
             losses = torch.stack([fold.train_epoch(self.epoch) for fold in going])
             self.epoch += 1
-            validation_auc = self._look(going)
+            aucs = self._look(going)
             parts = losses.mean(dim=0)
             loss = float(weighted_sum(parts, self.settings.objective))
             record = EpochRecord(
                 epoch=self.epoch,
                 loss=loss,
                 parts=dict(zip(PARTS, parts.tolist(), strict=False)),
-                validation_auc=validation_auc,
+                validation_auc=_mean(aucs),
+                fold_aucs=aucs,
             )
             self.history.append(record)
             yield EpochReport(
@@ -166,28 +178,28 @@ class TrainingRun:
                 parts=record.parts,
                 num_edges=sum(len(fold.edges) for fold in going),
                 seconds=time.perf_counter() - started,
-                validation_auc=validation_auc,
+                validation_auc=record.validation_auc,
             )
 
     def _start(self) -> None:
         for fold in self.folds:
             fold.look(0)  # What training starts from may be the best there is.
-        if (found := self._last_look()) is not None:
-            self.history.append(EpochRecord(0, None, {}, found))
+        if aucs := self._last_look():
+            self.history.append(EpochRecord(0, None, {}, _mean(aucs), aucs))
 
-    def _look(self, going: list[Fold]) -> float | None:
-        """Return the mean AUC on the held-back edges when it is time to look."""
+    def _look(self, going: list[Fold]) -> tuple[float, ...]:
+        """Return the AUC of every fold on its held-back edges when it is time to look."""
         if self.epoch % self.settings.validate_every:
-            return None
+            return ()
         for fold in going:
             fold.look(self.epoch)
         return self._last_look()
 
-    def _last_look(self) -> float | None:
-        """Return the mean of every fold's last look, also where it has stopped."""
+    def _last_look(self) -> tuple[float, ...]:
+        """Return every fold's last look, also where it has stopped; none where none looks."""
         if self.folds[0].held_back is None:
-            return None
-        return sum(fold.best.last_auc for fold in self.folds) / len(self.folds)
+            return ()
+        return tuple(fold.best.last_auc for fold in self.folds)
 
     def result(self) -> TrainedModel:
         """Return what has been learned so far: of several trainings the mean.
@@ -263,6 +275,10 @@ class TrainingRun:
                 f"{self.team.size} processes cannot share {self.settings.half} columns; "
                 "start fewer, or ask for a larger dim"
             )
+
+
+def _mean(aucs: tuple[float, ...]) -> float | None:
+    return sum(aucs) / len(aucs) if aucs else None
 
 
 def _num_folds(settings: Settings, held_back: int) -> int:

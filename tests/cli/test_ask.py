@@ -133,14 +133,6 @@ def test_a_mistake_is_one_line(inside: Run, arguments: list[str], message: str) 
     assert message in done.stderr
 
 
-@pytest.mark.usefixtures("concepts_model")
-def test_quiet_verbs_give_no_warnings(inside: Run) -> None:
-    loud = inside("similar", "model", "--vertex", "b-tree", "-k", "1000")
-    assert "there are only 431 to show, not 1,000" in loud.stderr
-    quiet = inside("similar", "model", "--vertex", "b-tree", "-k", "1000", "--quiet")
-    assert (quiet.returncode, quiet.stderr, quiet.stdout) == (0, "", loud.stdout)
-
-
 def test_data_sets_are_listed_by_a_process(dmte: Run) -> None:
     done = dmte("datasets", "list")
     assert done.returncode == 0, done.stderr

@@ -10,10 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from dmte.cli import VERBS, main
+from dmte import config, maps
+from dmte.cli import VERBS, evaluate, export, main, plot, reproduce, reproducing, train
+from dmte.curves import MEASURES
 from dmte.embedding import Embedding
+from dmte.evaluation import LABEL_FRACTIONS, PROTOCOLS
+from dmte.evaluation.experiments import NUM_SEEDS
+from dmte.evaluation.reproduction import TARGETS
+from dmte.export import FORMATS
 from dmte.network import read_network
-from dmte.storage import read_parts, unpack_json
+from dmte.packing import unpack_json
+from dmte.plots import METADATA
+from dmte.storage import read_parts
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -105,17 +113,35 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(inside: Run, cli_folder: 
 
 def test_neither_the_package_nor_help_loads_torch() -> None:
     code = """
-import sys
+import io, sys
+from contextlib import redirect_stdout
 import dmte
 from dmte import cli
-try:
-    cli.main(["--help"])
-except SystemExit:
-    assert "torch" not in sys.modules
+for line in [[], *([verb] for verb in cli.VERBS), ["evaluate", "links"], ["evaluate", "classes"]]:
+    with redirect_stdout(io.StringIO()) as shown:
+        try:
+            cli.main([*line, "--help"])
+        except SystemExit:
+            assert "--help" in shown.getvalue()
+    assert not {"torch", "numpy", "pyarrow", "sklearn"} & set(sys.modules), line
 dmte.Settings
 assert "torch" in sys.modules
 """
-    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_what_help_says_without_loading_it_is_so(inside: Run) -> None:
+    assert (tuple(config.RECIPES), tuple(config.VARIANTS)) == (train.RECIPES, train.VARIANTS)
+    assert tuple(PROTOCOLS) == evaluate.PROTOCOLS
+    assert (evaluate.LABEL_FRACTIONS, evaluate.NUM_SEEDS) == (LABEL_FRACTIONS, NUM_SEEDS)
+    assert tuple(TARGETS) == reproduce.TARGETS
+    assert tuple(reproducing.GROUPS) == reproduce.GROUPS
+    assert {*FORMATS, export.PROJECTOR} == set(export.KINDS)
+    assert tuple(MEASURES) == plot.MEASURES
+    said = inside("plot", "--help", COLUMNS="300").stdout
+    assert f"{maps.NAMES} without labels or of at most {maps.FEW} vertices" in said
+    assert f"{maps.LIMITS['tsne']:,} for tsne and {maps.LIMITS['umap']:,} for umap" in said
+    assert ", ".join(METADATA) in said
 
 
 @pytest.mark.parametrize("verb", VERBS)

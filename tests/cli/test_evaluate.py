@@ -119,7 +119,7 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("DMTE_DATA", str(data))
-    monkeypatch.setattr("dmte.cli.fits.run_cells", None)
+    monkeypatch.setattr("dmte.evaluation.runner.run_cells", None)
 
     def run(*arguments: str) -> str:
         with pytest.raises(SystemExit) as stopped:

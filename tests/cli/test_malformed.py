@@ -222,7 +222,7 @@ TEXTS = {
 
 FOLDERS = {
     "a cycle of symbolic links among notes": Case(
-        "train notes --out m --quiet",
+        "train notes --out m",
         {"notes/a.md": "red [[b]]", "notes/b.md": "fox", "notes/c.md": "den [[a]]"},
         "",
         code=0,
@@ -244,7 +244,7 @@ FOLDERS = {
         "info loop", {}, "loop", make=lambda: Path("loop").symlink_to("loop")
     ),
     "links to missing notes": Case(
-        "train notes --out m --quiet",
+        "train notes --out m",
         {"notes/a.md": "red [[b]] [[gone]]", "notes/b.md": "fox [[gone]]", "notes/c.md": "den"},
         "warning: notes: links to what is no note here are left out, 2 in all",
         code=0,
@@ -468,6 +468,17 @@ def archive() -> bytes:
 ARCHIVE = archive()
 TRAIN_WITH = "train net.jsonl --out m --features"
 FEATURES = {
+    "features beside another encoder": Case(
+        f"{TRAIN_WITH} f.npy --encoder spectral", {"f.npy": array(5)}, "with --encoder spectral"
+    ),
+    "features beside a version with an encoder": Case(
+        f"{TRAIN_WITH} f.npy --variant bilstm", {"f.npy": array(5)}, "with --variant bilstm"
+    ),
+    "features beside a file of settings with an encoder": Case(
+        f"{TRAIN_WITH} f.npy --settings s.toml",
+        {"f.npy": array(5), "s.toml": 'encoder = "spectral"'},
+        "not go with s.toml, which asks for the encoder spectral",
+    ),
     "features that are not there": Case(f"{TRAIN_WITH} f.npy", {}, "f.npy"),
     "features for too few vertices": Case(f"{TRAIN_WITH} f.npy", {"f.npy": array(3)}, "3 rows"),
     "features that are cut": Case(f"{TRAIN_WITH} f.npy", {"f.npy": array(5)[:-7]}, "f.npy"),

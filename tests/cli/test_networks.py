@@ -68,7 +68,7 @@ def test_a_vault_is_trained_on_and_its_warnings_are_one_line_each(
     Path("notes").mkdir()
     for name, text in {"a": "red [[b]] [[gone]]", "b": "fox [[c]]", "c": "den [[a]]"}.items():
         Path("notes", f"{name}.md").write_text(text)
-    code, out, err = run(capsys, "train", "./notes", "--out", "model", "--epochs", "2", "--quiet")
+    code, out, err = run(capsys, "train", "./notes", "--out", "model", "--epochs", "2")
     assert (code, out.splitlines()[-1]) == (0, "model in model")
     assert err == (
         "dmte: warning: notes: links to what is no note here are left out, 1 in all: gone in a\n"

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from dmte.cli import VERBS, main
-
 Run = Callable[..., subprocess.CompletedProcess[str]]
 RESULTS = Path(__file__).parents[2] / "experiments" / "results" / "hepth-links" / "results.json"
 
@@ -61,57 +59,3 @@ def test_a_mistake_is_one_line(
     assert done.stderr.count("\n") == 1
     assert message in done.stderr
     assert not (cli_folder / "map.png").exists()
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--debug", "info", "nowhere"], ["info", "nowhere", "--debug"], ["--debug", "x"]]
-)
-def test_debug_shows_the_traceback_of_a_mistake(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        main(arguments)
-    printed = capsys.readouterr().err
-    assert stopped.value.code == 2
-    assert printed.startswith("Traceback")
-    assert "Error: " in printed.splitlines()[-1]
-
-
-def test_a_shell_completes_verbs(dmte: Run) -> None:
-    done = dmte(_DMTE_COMPLETE="complete_bash", COMP_WORDS="dmte ", COMP_CWORD="1")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.split() == list(VERBS)
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("dmte su", ["suggest"]),
-        ("dmte nosuchverb x", []),
-        ("dmte train co", ["concepts", "cora"]),
-        ("dmte evaluate links cora --methods tfidf,fast", ["tfidf,fastrp"]),
-        ("dmte export model --format w", ["word2vec"]),
-    ],
-)
-def test_a_shell_completes_values(
-    line: str,
-    expected: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    monkeypatch.setenv("_DMTE_COMPLETE", "complete_bash")
-    monkeypatch.setenv("COMP_WORDS", line)
-    monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-    with pytest.raises(SystemExit) as stopped:
-        main([])
-    printed = capsys.readouterr()
-    assert (stopped.value.code, printed.err) == (0, "")
-    assert printed.out.split() == expected
-
-
-def test_the_completion_of_bash_is_shown(dmte: Run) -> None:
-    done = dmte(_DMTE_COMPLETE="source_bash")  # --show-completion asks which shell started it.
-    assert done.returncode == 0, done.stderr
-    script = done.stdout
-    assert "complete -o default -F _dmte_completion dmte" in script
-    subprocess.run(["bash", "-n"], input=script, text=True, check=True)

@@ -8,7 +8,7 @@ instead.
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
@@ -21,13 +21,10 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from dmte.cli.flags import IS_DEBUGGING, DebugOption, with_flags
 from dmte.cli.line import LINE
 from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostProcessError
 
-DEBUG = "--debug"
-QUIET = ("--quiet", "-q")
-SILENT = frozenset({"info", "similar", "suggest", "explain", "classify", "embed", "export"})
-"""Verbs that show no progress, so that being quiet is to give no warnings."""
 INTERRUPTED = 130
 """The exit code of a process that Ctrl-C ended, by the shell's convention; typer's as well."""
 
@@ -86,7 +83,7 @@ class Verbs(TyperGroup):
         verb = getattr(import_module(f"dmte.cli.{cmd_name}"), cmd_name)
         if isinstance(verb, typer.Typer):
             return typer.main.get_command(verb)
-        alone.command(cmd_name)(verb)
+        alone.command(cmd_name)(with_flags(verb))
         return typer.main.get_command(alone)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
@@ -123,25 +120,21 @@ def _options(
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
-    debug: Annotated[  # Only for the help: main takes it out of the line, wherever it stands
-        bool, typer.Option(DEBUG, help="Show the traceback of an error; goes after a verb as well.")
-    ] = False,
+    debug: DebugOption = False,
 ) -> None: ...
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line; exits the process."""
-    given, is_debugging = _without((DEBUG,), sys.argv[1:] if arguments is None else arguments)
-    LINE.set((*given, DEBUG) if is_debugging else tuple(given))
-    is_quiet = False
-    if given and given[0] in SILENT:  # They show no progress; what is left to silence are warnings.
-        given, is_quiet = _without(QUIET, given)
+    given = sys.argv[1:] if arguments is None else arguments
+    LINE.set(tuple(given))
+    IS_DEBUGGING.set(False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # A terminal may not know λ.
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore" if is_quiet else "always", DmteWarning)
+            warnings.simplefilter("always", DmteWarning)
             warnings.showwarning = partial(_show_warning, warnings.showwarning)
             code = app(given or ["--help"], prog_name="dmte", standalone_mode=False)
     except BrokenPipeError:
@@ -149,23 +142,12 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(1)
     except (TyperException, DmteError, OSError, MemoryError, RuntimeError) as problem:
         message, code = _explain(problem)
-        if is_debugging:
+        if IS_DEBUGGING.get():
             traceback.print_exc()
-        _stop(message, code, is_said=is_debugging)
+        _stop(message, code, is_said=IS_DEBUGGING.get())
     if code == INTERRUPTED:
         _stop("interrupted", code)
     sys.exit(code or 0)
-
-
-def _without(flags: Collection[str], arguments: Sequence[str]) -> tuple[list[str], bool]:
-    """Return the line without a flag, and whether it was there; what follows -- is left alone.
-
-    >>> _without((DEBUG,), ["info", "--debug", "x", "--", "--debug"])
-    (['info', 'x', '--', '--debug'], True)
-    """
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    options = [argument for argument in arguments[:end] if argument not in flags]
-    return [*options, *arguments[end:]], len(options) < end
 
 
 def _explain(problem: Exception) -> tuple[str, int]:

@@ -2,19 +2,31 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
-from dmte.cli.neighbors import shorten, terminal_width
 from dmte.cli.networks import JsonOption
-from dmte.cli.output import CsvOption, csv_text, print_csv, print_json, refuse_both
+from dmte.cli.output import (
+    CsvOption,
+    cell,
+    column,
+    csv_text,
+    grid,
+    print_csv,
+    print_json,
+    refuse_both,
+    rendered,
+    shorten,
+    terminal_width,
+)
 from dmte.cli.similar import ModelArgument
 from dmte.errors import ConfigError
-from dmte.export import new_file
-from dmte.labelling import Labelling, label_vertices
-from dmte.network import Columns, TextualNetwork, read_labels
-from dmte.trained import TrainedModel
+
+if TYPE_CHECKING:
+    from dmte.labelling import Labelling
+    from dmte.network import TextualNetwork
 
 COLUMNS = ("id", "label", "confidence")
 
@@ -45,6 +57,10 @@ def classify(
     """
     refuse_both(as_json=as_json, as_csv=as_csv)
     _check(k, out, labels, id_column or label_column)
+    from dmte.labelling import label_vertices
+    from dmte.network import Columns, read_labels
+    from dmte.trained import TrainedModel
+
     trained = TrainedModel.load(model)
     network = trained.network
     given = network.labels or (frozenset(),) * network.num_vertices
@@ -75,7 +91,7 @@ def _check(k: int, out: Path | None, labels: Path | None, column: str | None) ->
         raise ConfigError(f"the column {column!r} is one of a file; give it with --labels FILE")
 
 
-def _rows(found: Labelling) -> list[dict[str, Any]]:
+def _rows(found: "Labelling") -> list[dict[str, Any]]:
     return [
         {
             "id": one.id,
@@ -86,7 +102,7 @@ def _rows(found: Labelling) -> list[dict[str, Any]]:
     ]
 
 
-def _as_json(found: Labelling) -> dict[str, Any]:
+def _as_json(found: "Labelling") -> dict[str, Any]:
     return {
         "labelled": found.num_labelled,
         "unlabelled": len(found.predictions),
@@ -113,14 +129,16 @@ def _as_json(found: Labelling) -> dict[str, Any]:
     }
 
 
-def _write(out: Path, found: Labelling, *, replace: bool) -> None:
+def _write(out: Path, found: "Labelling", *, replace: bool) -> None:
+    from dmte.export import new_file
+
     is_json = out.suffix.lower() == ".json"
     text = json.dumps(_as_json(found), indent=2) if is_json else csv_text(_rows(found), COLUMNS)
     with new_file(out, replace=replace) as file:
         file.write(text.encode())
 
 
-def _print_table(found: Labelling, network: TextualNetwork, k: int, out: Path | None) -> None:
+def _print_table(found: "Labelling", network: "TextualNetwork", k: int, out: Path | None) -> None:
     scores = found.scores
     kind = "labels, several per vertex" if found.is_multi_label else "labels"
     print(
@@ -134,7 +152,7 @@ def _print_table(found: Labelling, network: TextualNetwork, k: int, out: Path | 
     if not found.predictions:
         print("every vertex has a label already, so there is nothing to label")
         return
-    print("\n".join(_lines(found, network, k)))
+    print(_table(found, network, k))
     left = len(found.predictions) - k
     if left > 0 and out is None:
         print(f"     and {left:,} more; --out FILE, --csv and --json have them all")
@@ -142,22 +160,18 @@ def _print_table(found: Labelling, network: TextualNetwork, k: int, out: Path | 
         print(out)
 
 
-def _lines(found: Labelling, network: TextualNetwork, k: int) -> list[str]:
-    """Return a line per vertex, the surest first: confidence, labels, id and some of its text."""
-    width = terminal_width()
+def _table(found: "Labelling", network: "TextualNetwork", k: int) -> str:
+    """Return a row per vertex, the surest first: its id, labels with confidence, some text."""
+    third = terminal_width() // 3
+    columns = (column(), column(style="bold", most=third), column(style="cyan"), column())
+    rows = []
     surest = sorted(found.predictions, key=lambda one: -one.confidences[0])[:k]
-    said = [
-        ", ".join(
+    for rank, one in enumerate(surest, start=1):
+        labels = ", ".join(
             f"{label} {int(100 * value)} %"  # Rounded up, nearly sure would be quite sure.
             for label, value in zip(one.labels, one.confidences, strict=True)
         )
-        for one in surest
-    ]
-    ids = min(max(len(one.id) for one in surest), width // 3)
-    widest = min(max(map(len, said)), width // 3)
-    lines = []
-    for rank, (labels, one) in enumerate(zip(said, surest, strict=True), start=1):
-        start = f"{rank:>3}. {shorten(one.id, ids):<{ids}}  {shorten(labels, widest):<{widest}}  "
         text = network.texts[network.position(one.id)]
-        lines.append((start + shorten(text, width - len(start))).rstrip())
-    return lines
+        said = Text(f"  {shorten(labels, third)}")
+        rows.append((Text(f"{rank:>3}. "), cell(one.id), said, Text("  ").append(cell(text))))
+    return rendered(grid(columns, rows))

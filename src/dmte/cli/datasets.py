@@ -9,9 +9,11 @@ from typing import Annotated, Any, no_type_check
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
 
+from dmte.cli.flags import QuietOption, with_flags
 from dmte.cli.networks import JsonOption
-from dmte.cli.output import complete
+from dmte.cli.output import column, complete, grid, rendered
 from dmte.errors import Interrupted
 from dmte.network.datasets import (
     DATASETS,
@@ -39,6 +41,7 @@ def _show_help(context: typer.Context) -> None:
 
 
 @datasets.command("list")
+@with_flags
 def list_datasets(as_json: JsonOption = False) -> None:
     """Show every data set, how large it is, and whether it is on this machine."""
     rows = [_describe(dataset) for dataset in DATASETS.values()]
@@ -46,15 +49,22 @@ def list_datasets(as_json: JsonOption = False) -> None:
         json.dump({"folder": str(data_folder()), "datasets": rows}, sys.stdout, indent=2)
         print()
         return
-    width = max(len(_state(row)) for row in rows)
-    print(f"{'name':<10}{'vertices':>8}{'edges':>8}  {'here':<{width}}  description")
-    for row in rows:
-        sizes = f"{row['vertices']:>8,}{row['edges']:>8,}"
-        print(f"{row['name']:<10}{sizes}  {_state(row):<{width}}  {row['description']}")
+    heads = [column("name", style="bold"), column("  vertices", right=True)]
+    heads += [column("   edges", right=True), column("  here"), column("  description")]
+    shown = [
+        [
+            Text(row["name"]),
+            *(Text(f"  {row[size]:,}") for size in ("vertices", "edges")),
+            *(Text(f"  {word}") for word in (_state(row), row["description"])),
+        ]
+        for row in rows
+    ]
+    print(rendered(grid(heads, shown, heads=True)))
     print(f"\nfolder  {data_folder()}")
 
 
 @datasets.command("download")
+@with_flags
 def download_datasets(
     names: Annotated[
         list[str],
@@ -64,7 +74,7 @@ def download_datasets(
             autocompletion=complete(lambda: DATASETS),
         ),
     ],
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Fetch data sets into the folder of data sets; what is there already is not fetched again."""
     for dataset in [get_dataset(name) for name in names]:
@@ -74,6 +84,7 @@ def download_datasets(
 
 
 @datasets.command("path")
+@with_flags
 def show_path(
     name: Annotated[
         str,

@@ -3,46 +3,46 @@
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.baselines import AdamicAdar, TfIdf
+from dmte.cli.flags import QuietOption
 from dmte.cli.neighbors import describe, table
 from dmte.cli.networks import JsonOption
-from dmte.cli.train import progress
-from dmte.config import Settings
-from dmte.embedding import Method, PairScorer
 from dmte.errors import MissingExtraError
-from dmte.evaluation import LinkTask, strict_task
-from dmte.maps import Map
-from dmte.network import TextualNetwork
-from dmte.network.files import read_network
 from dmte.storage import refuse_unwritable
-from dmte.trained import TrainedModel
-from dmte.training import TrainingRun
+
+if TYPE_CHECKING:
+    from dmte.evaluation import LinkTask
+    from dmte.network import TextualNetwork
+    from dmte.trained import TrainedModel
 
 HIDDEN_FRACTION = 0.2
 QUERIES = ("b-tree", "gradient-descent", "random-walk")
-REFERENCES: dict[str, tuple[str, Method]] = {
-    "tfidf": ("word overlap alone (TF-IDF)", TfIdf()),
-    "adamic-adar": ("links alone (Adamic-Adar)", AdamicAdar()),
+TITLES = {
+    "dmte": "DMTE, text and links",
+    "tfidf": "word overlap alone (TF-IDF)",
+    "adamic-adar": "links alone (Adamic-Adar)",
 }
 
 
 def demo(
     out: Annotated[Path, typer.Option(help="Where the model and the map go.")] = Path("demo"),
     seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train on the bundled network: predict hidden links, find neighbors, draw a map."""
+    from dmte.evaluation import strict_task
+    from dmte.network import read_network
+
     model, picture = out / "model", out / "map.png"
     refuse_unwritable(model)
     network = read_network("concepts")
     task = strict_task(network, 1 - HIDDEN_FRACTION, seed)
     scores = {"dmte": task.auc(_train(task.train, seed, quiet=quiet).embedding)}
-    scores |= {name: _score(task, method, seed) for name, (_, method) in REFERENCES.items()}
+    scores |= {name: _score(task, name, seed) for name in TITLES if name not in scores}
     trained = _train(network, seed, quiet=quiet)
     out.mkdir(parents=True, exist_ok=True)
     trained.save(model)
@@ -67,7 +67,11 @@ def demo(
     print(f'next   dmte similar {model} --text "how do databases find rows quickly"')
 
 
-def _train(network: TextualNetwork, seed: int, *, quiet: bool) -> TrainedModel:
+def _train(network: "TextualNetwork", seed: int, *, quiet: bool) -> "TrainedModel":
+    from dmte.cli.training import progress
+    from dmte.config import Settings
+    from dmte.training import TrainingRun
+
     run = TrainingRun(network, Settings(), seed)
     with progress(run.settings.epochs, quiet=quiet) as show:
         for report in run.epochs():
@@ -76,9 +80,11 @@ def _train(network: TextualNetwork, seed: int, *, quiet: bool) -> TrainedModel:
 
 
 def _try_to_draw(
-    network: TextualNetwork, trained: TrainedModel, picture: Path, seed: int
+    network: "TextualNetwork", trained: "TrainedModel", picture: Path, seed: int
 ) -> str | None:
     """Draw the map; return why not, where matplotlib is missing."""
+    from dmte.maps import Map
+
     try:
         Map(seed=seed).draw(network, trained.embedding, picture, replace=True)
     except MissingExtraError as problem:
@@ -86,20 +92,20 @@ def _try_to_draw(
     return None
 
 
-def _score(task: LinkTask, method: Method, seed: int) -> float:
-    scorer: PairScorer = method.fit(task.train, seed)
-    return task.auc(scorer)
+def _score(task: "LinkTask", method: str, seed: int) -> float:
+    from dmte.evaluation import find_method
+
+    return task.auc(find_method(method).fit(task.train, seed))
 
 
 def _print_scores(
-    network: TextualNetwork, task: LinkTask, scores: dict[str, Any], seed: int
+    network: "TextualNetwork", task: "LinkTask", scores: dict[str, Any], seed: int
 ) -> None:
     hidden = len(task.edges)
     print(f"concepts  {network.num_vertices} entries, {len(network.edges):,} links, seed {seed}")
     print(
         f"{hidden} links hidden, learned from the rest; AUC of hidden links over unlinked pairs\n"
     )
-    titles = {"dmte": "DMTE, text and links"} | {k: v[0] for k, v in REFERENCES.items()}
     for name, score in scores.items():
-        print(f"  {titles[name]:<30}{100 * score:5.1f}")
+        print(f"  {TITLES[name]:<30}{100 * score:5.1f}")
     print()

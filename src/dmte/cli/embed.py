@@ -3,9 +3,8 @@
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
 import typer
 
 from dmte.cli.export import SUFFIXES, format_of
@@ -13,12 +12,12 @@ from dmte.cli.neighbors import COLUMNS, describe, table
 from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
 from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
 from dmte.cli.similar import ModelArgument
-from dmte.embedding import Embedding
 from dmte.errors import ConfigError
-from dmte.export import export_vectors
-from dmte.features import read_features
-from dmte.network import TextualNetwork
-from dmte.trained import TrainedModel
+
+if TYPE_CHECKING:
+    from dmte.embedding import Embedding
+    from dmte.network import TextualNetwork
+    from dmte.trained import TrainedModel
 
 
 @partial(with_network, metavar="NEW", asks_directed=False)
@@ -48,6 +47,10 @@ def embed(
     """
     refuse_both(as_json=as_json, as_csv=as_csv)
     kind = _check_outputs(out, similar, prints=as_json or as_csv)
+    from dmte.export import export_vectors
+    from dmte.features import read_features
+    from dmte.trained import TrainedModel
+
     trained = TrainedModel.load(model)
     new = _open(source, trained.network)
     if features is not None:
@@ -68,7 +71,7 @@ def embed(
             print(file)
 
 
-def _open(source: NetworkSource, known: TextualNetwork) -> TextualNetwork:
+def _open(source: NetworkSource, known: "TextualNetwork") -> "TextualNetwork":
     """Return the new network, its edges like those of the known one, which they may lead into."""
     source = replace(source, directed=known.directed, known=known.ids)
     if source.network is not None and source.edges is not None and source.vertices is None:
@@ -97,12 +100,14 @@ def _check_outputs(out: Path | None, similar: int | None, *, prints: bool) -> st
 
 
 def _neighbors(
-    trained: TrainedModel, new: TextualNetwork, embedding: Embedding, k: int
+    trained: "TrainedModel", new: "TextualNetwork", embedding: "Embedding", k: int
 ) -> dict[str, list[dict[str, Any]]]:
     """Return the vertices of the model closest to every new one; to a zero vector there are none.
 
     Those that share an edge with it are marked.
     """
+    import torch
+
     found = {}
     for name, vector in zip(embedding.ids, embedding.vectors, strict=True):
         closest = trained.embedding.closest(vector, k) if bool(vector.any()) else []
@@ -114,7 +119,7 @@ def _neighbors(
 
 
 def _as_object(
-    embedding: Embedding, neighbors: dict[str, list[dict[str, Any]]] | None, file: Path | None
+    embedding: "Embedding", neighbors: dict[str, list[dict[str, Any]]] | None, file: Path | None
 ) -> dict[str, Any]:
     """Return what --json prints: the vectors, unless they are in a file, and the neighbors."""
     vertices: list[dict[str, Any]] = []
@@ -130,7 +135,7 @@ def _as_object(
     }
 
 
-def _print_csv(embedding: Embedding, neighbors: dict[str, list[dict[str, Any]]] | None) -> None:
+def _print_csv(embedding: "Embedding", neighbors: dict[str, list[dict[str, Any]]] | None) -> None:
     """Print the neighbors if they were asked for, and the vectors otherwise."""
     if neighbors is not None:
         rows = [{"new": name} | row for name, found in neighbors.items() for row in found]

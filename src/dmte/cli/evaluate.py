@@ -2,38 +2,33 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, no_type_check
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, no_type_check
 
 import typer
 
 from dmte.cli.fits import (
     DryRunOption,
-    QuietOption,
     WorkersOption,
     num_workers,
     run_with_progress,
     show_plan,
 )
+from dmte.cli.flags import QuietOption, with_flags
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
-from dmte.cli.output import complete
-from dmte.embedding import why_not
+from dmte.cli.output import complete, terminal_width
 from dmte.errors import ConfigError
-from dmte.evaluation.cells import Cell, class_cells, link_cells
-from dmte.evaluation.classification import LABEL_FRACTIONS
-from dmte.evaluation.experiments import NUM_SEEDS
-from dmte.evaluation.link_prediction import PROTOCOLS
-from dmte.evaluation.methods import ALL, METHODS, find_method, left_out
-from dmte.evaluation.plan import plan
-from dmte.evaluation.report import (
-    CLASS_FIGURES,
-    LINK_FIGURES,
-    class_results,
-    link_results,
-    provenance,
-)
-from dmte.evaluation.runner import handing_over
-from dmte.network import TextualNetwork
+
+if TYPE_CHECKING:
+    from dmte.evaluation.cells import Cell
+    from dmte.network import TextualNetwork
+
+ALL = "all"
+PROTOCOLS = ("strict", "published")
+"""What ``evaluation`` has under these names, which help shows without loading it."""
+LABEL_FRACTIONS = (0.1, 0.3, 0.5, 0.7)
+NUM_SEEDS = 10
+"""As in the paper."""
 
 evaluate = typer.Typer(
     help="Measure methods on a network, by hidden links or by labels.",
@@ -42,11 +37,18 @@ evaluate = typer.Typer(
     rich_markup_mode=None,
 )
 
+
+def _methods() -> Iterable[str]:
+    from dmte.evaluation import METHODS
+
+    return METHODS
+
+
 MethodsOption = Annotated[
     str,
     typer.Option(
         help="Names with commas between them; 'all' for every one that can run.",
-        autocompletion=complete(lambda: [*METHODS, ALL]),
+        autocompletion=complete(lambda: [*_methods(), ALL]),
     ),
 ]
 SeedsOption = Annotated[int, typer.Option(help="How many seeds: 0, 1, ...")]
@@ -68,6 +70,7 @@ def _show_help(context: typer.Context) -> None:
 
 
 @evaluate.command("links")
+@with_flags
 @with_network
 def evaluate_links(
     source: NetworkSource,
@@ -89,6 +92,10 @@ def evaluate_links(
     as_json: JsonOption = False,
 ) -> None:
     """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
+    from dmte.evaluation.cells import link_cells
+    from dmte.evaluation.plan import plan
+    from dmte.evaluation.report import LINK_FIGURES, link_results
+
     fractions = numbers("--train-fraction", train_fraction)
     cells = link_cells("", able(names(methods)), fractions, [protocol], seeds)
     network = source.open(quiet=quiet)
@@ -101,7 +108,7 @@ def evaluate_links(
     if as_json:
         _dump(network, cells, rows, protocol=protocol)
         return
-    print(f"{network!r}, {protocol} protocol, seeds 0 to {seeds - 1}")
+    print(f"{network!r}, {protocol} protocol, {_which(seeds)}")
     for fraction in fractions:
         chosen = [row for row in rows if row["train_fraction"] == fraction]
         print(f"\n{100 * fraction:g} % trained on{_leaks(chosen)}\n")
@@ -109,6 +116,7 @@ def evaluate_links(
 
 
 @evaluate.command("classes")
+@with_flags
 @with_network
 def evaluate_classes(
     source: NetworkSource,
@@ -123,6 +131,10 @@ def evaluate_classes(
     as_json: JsonOption = False,
 ) -> None:
     """Learn vectors from all links and predict labels from them with a linear SVM."""
+    from dmte.evaluation.cells import class_cells
+    from dmte.evaluation.plan import plan
+    from dmte.evaluation.report import CLASS_FIGURES, class_results
+
     fractions = numbers("--label-fraction", label_fraction)
     cells = class_cells("", able(names(methods)), fractions, seeds)
     network = source.open(quiet=quiet)
@@ -134,25 +146,27 @@ def evaluate_classes(
     if as_json:
         _dump(network, cells, rows)
         return
-    print(f"{network!r}, seeds 0 to {seeds - 1}")
+    print(f"{network!r}, {_which(seeds)}")
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
         print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))
 
 
 def _run(
-    cells: Sequence[Cell],
-    network: TextualNetwork,
+    cells: "Sequence[Cell]",
+    network: "TextualNetwork",
     methods: str,
     workers: int | None,
     *,
     quiet: bool,
-) -> Iterator[tuple[Cell, dict[str, Any]]]:
+) -> "Iterator[tuple[Cell, dict[str, Any]]]":
     """Yield the results; of ``all`` methods those that cannot learn from the network are left out.
 
     Raises:
         DmteError: A method that was named cannot.
     """
+    from dmte.evaluation.runner import handing_over
+
     may_refuse = ALL in names(methods)
     read = handing_over(network)
     return run_with_progress(cells, read, workers, quiet=quiet, may_refuse=may_refuse)
@@ -164,6 +178,9 @@ def able(methods: list[str]) -> list[str]:
     Raises:
         ConfigError: One that was named cannot run here.
     """
+    from dmte.embedding import why_not
+    from dmte.evaluation.methods import find_method, left_out
+
     for method, reason in left_out(methods).items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
     for method in methods:
@@ -171,6 +188,10 @@ def able(methods: list[str]) -> list[str]:
         if why is not None:
             raise ConfigError(f"{method} cannot run here: {why}")
     return methods
+
+
+def _which(seeds: int) -> str:
+    return "seed 0" if seeds == 1 else f"seeds 0 to {seeds - 1}"
 
 
 def names(text: str) -> list[str]:
@@ -197,6 +218,9 @@ def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
     width = max((len(row["method"]) for row in rows), default=0)
     ways = any("score" in row for row in rows)
     first, *others = figures
+    # Method, way, first figure with its interval, seconds and memory; two columns a figure more.
+    room = terminal_width() - (width + 8 * ways + 32 + 17) if sys.stdout.isatty() else 10**6
+    others, hidden = others[: max(room, 0) // 16], others[max(room, 0) // 16 :]
     heads = f"{TITLES[first]:>10}{'±':>6}{'95 % interval':>16}"
     heads += "".join(f"{TITLES[figure]:>10}{'±':>6}" for figure in others)
     lines = [f"{'method':<{width}}{'  score ' if ways else ''}{heads}{'fit s':>9}{'MB':>8}"]
@@ -206,6 +230,9 @@ def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
         cells = f"{_percent(row[first])}{_interval(row[first]):>16}"
         cells += "".join(_percent(row[figure]) for figure in others)
         lines.append(f"{row['method']:<{width}}{way}{cells}{row['fit_seconds']:>9.1f}{memory:>8}")
+    if hidden:
+        left_out = ", ".join(TITLES[figure] for figure in hidden)
+        lines.append(f"{left_out}: in a wider window, in a file, and with --json")
     return "\n".join(lines)
 
 
@@ -233,8 +260,10 @@ def _leaks(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _dump(
-    network: TextualNetwork, cells: Sequence[Cell], rows: list[dict[str, Any]], **more: Any
+    network: "TextualNetwork", cells: "Sequence[Cell]", rows: list[dict[str, Any]], **more: Any
 ) -> None:
+    from dmte.evaluation.report import provenance
+
     about = {
         "vertices": network.num_vertices,
         "edges": len(network.edges),

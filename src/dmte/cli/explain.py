@@ -1,18 +1,18 @@
 """``dmte explain``: why two vertices score as they do, in parts that add up."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.neighbors import shorten, terminal_width
 from dmte.cli.networks import JsonOption
-from dmte.cli.output import print_json
+from dmte.cli.output import print_json, shorten, terminal_width
 from dmte.cli.similar import ModelArgument
 from dmte.errors import ConfigError
-from dmte.explanation import Explanation, VertexPart, WordPart
-from dmte.explanation import explain as explain_score
-from dmte.trained import TrainedModel
+
+if TYPE_CHECKING:
+    from dmte.explanation import Explanation, VertexPart, WordPart
+    from dmte.trained import TrainedModel
 
 DIGITS = 6
 FEW = 3  # Connections that a table shows.
@@ -31,6 +31,9 @@ def explain(
     """
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}")
+    from dmte.explanation import explain as explain_score
+    from dmte.trained import TrainedModel
+
     trained = TrainedModel.load(model)
     found = explain_score(trained, a, b)
     if as_json:
@@ -39,7 +42,7 @@ def explain(
         print("\n".join(line.rstrip() for line in _lines(found, trained, k)))
 
 
-def _as_json(found: Explanation, k: int) -> dict[str, Any]:
+def _as_json(found: "Explanation", k: int) -> dict[str, Any]:
     return {
         "a": found.a,
         "b": found.b,
@@ -61,7 +64,9 @@ def _as_json(found: Explanation, k: int) -> dict[str, Any]:
     }
 
 
-def _part_rows(parts: Sequence[WordPart | VertexPart], found: Explanation) -> list[dict[str, Any]]:
+def _part_rows(
+    parts: "Sequence[WordPart | VertexPart]", found: "Explanation"
+) -> list[dict[str, Any]]:
     return [_row(part) | {"share": _share(part.contribution, found)} for part in parts]
 
 
@@ -72,7 +77,7 @@ def _row(part: Any) -> dict[str, Any]:
     }
 
 
-def _others(parts: Sequence[WordPart | VertexPart]) -> dict[str, Any]:
+def _others(parts: "Sequence[WordPart | VertexPart]") -> dict[str, Any]:
     return {"count": len(parts), "contribution": _rounded(sum(part.contribution for part in parts))}
 
 
@@ -80,12 +85,12 @@ def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, DIGITS)
 
 
-def _share(value: float, found: Explanation) -> float | None:
+def _share(value: float, found: "Explanation") -> float | None:
     """Return the share of the score; of one that is not above 0 a share would mislead."""
     return round(value / found.score, 4) if found.score > 0 else None
 
 
-def _lines(found: Explanation, trained: TrainedModel, k: int) -> Iterator[str]:
+def _lines(found: "Explanation", trained: "TrainedModel", k: int) -> Iterator[str]:
     width, network = terminal_width(), trained.network
     names = min(max(len(found.a), len(found.b)), width // 3)
     for letter, name in (("A", found.a), ("B", found.b)):
@@ -98,7 +103,7 @@ def _lines(found: Explanation, trained: TrainedModel, k: int) -> Iterator[str]:
     yield from _connection_lines(found, k, width, directed=network.directed)
 
 
-def _half_lines(found: Explanation) -> Iterator[str]:
+def _half_lines(found: "Explanation") -> Iterator[str]:
     yield "\nhalves"
     yield _line(found.text, found, "text")
     if found.structure is not None:
@@ -109,7 +114,7 @@ def _half_lines(found: Explanation) -> Iterator[str]:
         yield _line(value, found, away)
 
 
-def _word_lines(found: Explanation, trained: TrainedModel, k: int) -> Iterator[str]:
+def _word_lines(found: "Explanation", trained: "TrainedModel", k: int) -> Iterator[str]:
     if found.words is None or found.pairs is None:
         encoder = trained.settings.encoder
         yield f"\nno words: to the {encoder} encoder a text is not the sum of its words"
@@ -127,7 +132,7 @@ def _word_lines(found: Explanation, trained: TrainedModel, k: int) -> Iterator[s
         yield _line(pair.contribution, found, f"{pair.a} — {pair.b}")
 
 
-def _vertex_lines(found: Explanation, k: int, widest: int) -> Iterator[str]:
+def _vertex_lines(found: "Explanation", k: int, widest: int) -> Iterator[str]:
     names = min(max(len(part.id) for part in found.vertices[:k]), widest)
     yield _heading("texts by vertex", f"{'':<{names}}  steps to A, B")
     for part in found.vertices[:k]:
@@ -137,7 +142,7 @@ def _vertex_lines(found: Explanation, k: int, widest: int) -> Iterator[str]:
     yield from _rest(found.vertices[k:], found, "vertex", "vertices")
 
 
-def _connection_lines(found: Explanation, k: int, width: int, *, directed: bool) -> Iterator[str]:
+def _connection_lines(found: "Explanation", k: int, width: int, *, directed: bool) -> Iterator[str]:
     yield "\nconnections"
     shared = found.common_neighbors
     more = f" and {len(shared) - k:,} more" if len(shared) > k else ""
@@ -153,7 +158,7 @@ def _connection_lines(found: Explanation, k: int, width: int, *, directed: bool)
 
 
 def _rest(
-    parts: Sequence[WordPart | VertexPart], found: Explanation, one: str, many: str
+    parts: "Sequence[WordPart | VertexPart]", found: "Explanation", one: str, many: str
 ) -> Iterator[str]:
     if parts:
         total = sum(part.contribution for part in parts)
@@ -164,7 +169,7 @@ def _heading(what: str, columns: str) -> str:
     return f"\n{what:<21}{columns}"
 
 
-def _line(value: float, found: Explanation, what: str) -> str:
+def _line(value: float, found: "Explanation", what: str) -> str:
     share = _share(value, found)
     percent = "" if share is None else f"{100 * share:.1f} %"
     return f"  {value:7.4f}  {percent:>8}  {what}"

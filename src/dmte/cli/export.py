@@ -1,19 +1,20 @@
 """``dmte export``: the vectors of a model in a file that other programs read."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dmte.cli.output import complete
 from dmte.cli.similar import ModelArgument
-from dmte.embedding import Embedding
 from dmte.errors import ConfigError
-from dmte.export import FORMATS, export_projector, export_vectors
-from dmte.trained import TrainedModel
+
+if TYPE_CHECKING:
+    from dmte.trained import TrainedModel
 
 PROJECTOR = "projector"
 SUFFIXES = {".parquet": "parquet", ".npz": "npz", ".csv": "csv", ".txt": "word2vec"}
+KINDS = (*SUFFIXES.values(), PROJECTOR)
 
 
 def export(
@@ -25,13 +26,18 @@ def export(
         str | None,
         typer.Option(
             "--format",
-            autocompletion=complete(lambda: [*FORMATS, PROJECTOR]),
-            help=f"{', '.join(FORMATS)} or {PROJECTOR} (TensorBoard); by default as the file ends.",
+            autocompletion=complete(lambda: KINDS),
+            help=f"{', '.join(SUFFIXES.values())} or {PROJECTOR} (TensorBoard); by default as "
+            "the file ends.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
 ) -> None:
     """Write the vectors of a model, with their ids, to a file."""
+    from dmte.embedding import Embedding
+    from dmte.export import FORMATS, export_vectors
+    from dmte.trained import TrainedModel
+
     if out is None:
         raise ConfigError("say where the vectors go with --out FILE")
     chosen = kind or format_of(out)
@@ -49,7 +55,9 @@ def format_of(path: Path) -> str | None:
     return SUFFIXES.get(path.suffix.lower())
 
 
-def _export_projector(trained: TrainedModel, folder: Path, *, replace: bool) -> tuple[Path, Path]:
+def _export_projector(trained: "TrainedModel", folder: Path, *, replace: bool) -> tuple[Path, Path]:
+    from dmte.export import export_projector
+
     network = trained.network
     columns = {"text": network.texts}
     if network.labels is not None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -16,9 +16,11 @@ from rich.table import Column
 from rich.text import Text
 
 from dmte.errors import ConfigError, Interrupted
-from dmte.evaluation.cells import Cell
-from dmte.evaluation.plan import Planned
-from dmte.evaluation.runner import ReadNetwork, Shares, Timetable, available_cores, run_cells
+
+if TYPE_CHECKING:
+    from dmte.evaluation.cells import Cell
+    from dmte.evaluation.plan import Planned
+    from dmte.evaluation.runner import ReadNetwork, Shares, Timetable
 
 WorkersOption = Annotated[
     int | None, typer.Option(help="Fits at a time, a thread each; by default one per core.")
@@ -28,21 +30,22 @@ BAR_WIDTH = 16
 DryRunOption = Annotated[
     bool, typer.Option("--dry-run", help="Say what it would take, and fit nothing.")
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
 def run_with_progress(
-    cells: Sequence[Cell],
-    read: ReadNetwork,
+    cells: "Sequence[Cell]",
+    read: "ReadNetwork",
     workers: int | None,
     *,
     quiet: bool,
     may_refuse: bool = False,
-) -> Iterator[tuple[Cell, dict[str, Any]]]:
+) -> "Iterator[tuple[Cell, dict[str, Any]]]":
     """Yield the results of the cells, with how far it is and how long it will take on stderr.
 
     Methods that cannot learn from the network end it, or are told of where they may refuse.
     """
+    from dmte.evaluation.runner import Shares, Timetable, run_cells
+
     refusals: dict[str, str] | None = {} if may_refuse else None
     count = num_workers(workers)
     times, shares = Timetable(cells, min(count, max(len(cells), 1))), Shares(cells)
@@ -64,6 +67,8 @@ def num_workers(given: int | None) -> int:
     Raises:
         ConfigError: It is none.
     """
+    from dmte.evaluation.runner import available_cores
+
     count = available_cores() if given is None else given
     if count < 1:
         raise ConfigError(f"workers must be at least 1, not {count}")
@@ -72,8 +77,8 @@ def num_workers(given: int | None) -> int:
 
 @contextmanager
 def _bar(
-    times: Timetable, shares: Shares, total: int, *, quiet: bool
-) -> Iterator[Callable[[Cell], None]]:
+    times: "Timetable", shares: "Shares", total: int, *, quiet: bool
+) -> "Iterator[Callable[[Cell], None]]":
     """Show how many cells are done: as a bar in a terminal, as lines in a file."""
     console = Console(stderr=True, soft_wrap=True)
     is_bar = console.is_terminal and not quiet
@@ -81,7 +86,7 @@ def _bar(
     with Progress(*columns, console=console, transient=True, disable=not is_bar) as bar:
         task = bar.add_task("", total=total)
 
-        def show(cell: Cell) -> None:
+        def show(cell: "Cell") -> None:
             bar.update(task, advance=1)
             if not is_bar and not quiet:
                 left = f"about {timedelta(seconds=round(times.seconds_left()))} left"
@@ -93,7 +98,7 @@ def _bar(
 class FitsBar(ProgressColumn):
     """A bar of the fits that are done and of the shares of those that are being made."""
 
-    def __init__(self, shares: Shares) -> None:
+    def __init__(self, shares: "Shares") -> None:
         super().__init__()
         self._shares = shares
 
@@ -108,15 +113,15 @@ class FitsBar(ProgressColumn):
 class FitsUnderway(ProgressColumn):
     """The fit that has been made longest, how far it is, and the time until all are done."""
 
-    def __init__(self, times: Timetable, shares: Shares) -> None:
+    def __init__(self, times: "Timetable", shares: "Shares") -> None:
         super().__init__(table_column=Column(no_wrap=True))
         self._times, self._shares = times, shares
 
-    def render(self, task: Task) -> Text:  # noqa: ARG002
+    def render(self, task: Task) -> Text:
         """Return the words as they are now."""
         underway = self._shares.underway()
         if not underway:
-            return Text("starting")
+            return Text("finishing" if task.completed else "starting")
         longest = underway[0]
         share = f": {100 * longest.share:.0f} %" if longest.share else ""
         seconds = self._times.seconds_left(underway)
@@ -125,7 +130,7 @@ class FitsUnderway(ProgressColumn):
 
 
 def show_plan(
-    plans: Mapping[str, Sequence[Planned]], workers: int | None, as_json: bool = False
+    plans: "Mapping[str, Sequence[Planned]]", workers: int | None, as_json: bool = False
 ) -> None:
     """Print what the fits on every network would take."""
     count = num_workers(workers)
@@ -151,7 +156,7 @@ def show_plan(
     )
 
 
-def plan_table(methods: Sequence[Planned]) -> str:
+def plan_table(methods: "Sequence[Planned]") -> str:
     """Return what every method takes as aligned lines."""
     width = max((len(planned.method) for planned in methods), default=0)
     lines = [f"{'method':<{width}}{'fits':>7}{'s a fit':>10}{'MB a fit':>10}{'in all':>12}"]

@@ -6,19 +6,19 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
-from dmte.config import Settings
 from dmte.errors import DmteWarning, TrainingError
-from dmte.estimate import estimate
-from dmte.network import TextualNetwork
-from dmte.review import review
-from dmte.storage import is_stored, read_parts, unpack_json
-from dmte.text import Vocabulary
+from dmte.history import history_from_json, outcome
+from dmte.packing import unpack_json
+from dmte.storage import is_stored, read_parts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from dmte.network import TextualNetwork
 
 QUANTILES = (0, 0.25, 0.5, 0.75, 0.95, 1)
 BAR_WIDTH = 40
@@ -33,6 +33,8 @@ def info(source: NetworkSource, as_json: JsonOption = False) -> None:
     if source.network is not None and is_stored(Path(source.network)):
         facts = _describe_model(Path(source.network))
     else:
+        from dmte.review import review
+
         network, said = _open_and_listen(source)
         facts = describe_network(network)
         facts["warnings"] = said + review(network)
@@ -41,14 +43,15 @@ def info(source: NetworkSource, as_json: JsonOption = False) -> None:
         print()
         return
     doubts, bars = facts.pop("warnings", []), facts.pop("degree_histogram", [])
-    width = max(map(len, facts))
+    width = max(map(len, facts)) + 1
     for name, value in facts.items():
-        print(f"{name.replace('_', ' '):<{width}}  {_readable(value)}")
+        title = name.replace("_mb", ", MB").replace("_", " ")
+        print(f"{title:<{width}}  {_readable(value)}")
     _print_bars(bars)
     print("".join(f"\nwarning: {doubt}" for doubt in doubts), end="\n" if doubts else "")
 
 
-def _open_and_listen(source: NetworkSource) -> tuple[TextualNetwork, list[str]]:
+def _open_and_listen(source: NetworkSource) -> "tuple[TextualNetwork, list[str]]":
     """Return the network and the warnings that its reader gave."""
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always", DmteWarning)
@@ -60,8 +63,12 @@ def _open_and_listen(source: NetworkSource) -> tuple[TextualNetwork, list[str]]:
     return network, ours
 
 
-def describe_network(network: TextualNetwork) -> dict[str, Any]:
+def describe_network(network: "TextualNetwork") -> dict[str, Any]:
     """Return the sizes of a network and the cost of training it with the default settings."""
+    import numpy as np
+
+    from dmte.text import Vocabulary
+
     degrees = np.diff(network.adjacency().indptr)
     distinct, _ = network.distinct_edges()
     vocabulary = Vocabulary.of(network.texts)
@@ -93,12 +100,15 @@ def describe_network(network: TextualNetwork) -> dict[str, Any]:
     } | _training_cost(network)
 
 
-def histogram(degrees: NDArray[np.integer[Any]]) -> list[dict[str, int]]:
+def histogram(degrees: "NDArray[np.integer[Any]]") -> list[dict[str, int]]:
     """Return how many vertices have a degree of 0, 1, 2 to 3, 4 to 7, and so on.
 
+    >>> import numpy as np
     >>> histogram(np.array([0, 1, 1, 5]))[1:3]
     [{'from': 1, 'to': 1, 'vertices': 2}, {'from': 2, 'to': 3, 'vertices': 0}]
     """
+    import numpy as np
+
     _, exponents = np.frexp(degrees)  # 0, 1, 2, 2, 3, 3, 3, 3, 4, ...
     counts = np.bincount(exponents)
     return [
@@ -122,8 +132,11 @@ def _repeated(texts: Sequence[str]) -> int:
     return sum(count for count in counts.values() if count > 1)
 
 
-def _training_cost(network: TextualNetwork) -> dict[str, Any]:
+def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
     """Return what training takes, or why there is nothing to train on."""
+    from dmte.config import Settings
+    from dmte.estimate import estimate
+
     try:
         cost = estimate(network, Settings())
     except TrainingError as problem:
@@ -137,6 +150,8 @@ def _training_cost(network: TextualNetwork) -> dict[str, Any]:
 def _describe_model(folder: Path) -> dict[str, Any]:
     parts = read_parts(folder)
     facts: dict[str, Any] = {"model": str(folder)}
+    if "history.json" in parts:
+        facts["training"] = outcome(history_from_json(unpack_json(parts["history.json"])))
     if "config.json" in parts:
         config = unpack_json(parts["config.json"])
         facts |= config["network"] | {"seed": config["seed"]} | config["settings"]

@@ -1,11 +1,15 @@
 """Neighbors for people, the way the paper's Table 3 shows them."""
 
-import shutil
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from dmte.embedding import Neighbor
-from dmte.network import TextualNetwork
+from rich.text import Text
+
+from dmte.cli.output import cell, column, grid, rendered, shorten, terminal_width
+
+if TYPE_CHECKING:
+    from dmte.embedding import Neighbor
+    from dmte.network import TextualNetwork
 
 LINKED = "*"
 """Marks a vertex that shares an edge with the query."""
@@ -13,7 +17,7 @@ COLUMNS = ("id", "score", "linked", "labels", "text")
 
 
 def describe(
-    network: TextualNetwork, vertex: str | None, neighbors: Sequence[Neighbor]
+    network: "TextualNetwork", vertex: str | None, neighbors: "Sequence[Neighbor]"
 ) -> list[dict[str, Any]]:
     """Return each neighbor with its score, its text and whether an edge joins it to the query."""
     linked: set[int] = set()
@@ -35,26 +39,17 @@ def describe(
 
 
 def table(heading: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Return the neighbors as lines that fit the terminal, linked ones marked."""
-    width = terminal_width()
-    names = max((len(row["id"]) for row in rows), default=0)
-    names = min(names, width // 3)
-    lines = [shorten(heading, width)]
-    for rank, row in enumerate(rows, start=1):
-        mark = LINKED if row["linked"] else " "
-        start = f"{rank:>3}. {row['score']:6.3f} {mark} {shorten(row['id'], names):<{names}}  "
-        lines.append(start + shorten(row["text"], width - len(start)))
+    """Return the neighbors as a table that fits the terminal, linked ones marked."""
+    columns = (column(style="cyan"), column(style="bold", most=terminal_width() // 3), column())
+    shown = [
+        (
+            Text(f"{rank:>3}. {row['score']:6.3f} {LINKED if row['linked'] else ' '} "),
+            cell(row["id"]),
+            Text("  ").append(cell(row["text"])),
+        )
+        for rank, row in enumerate(rows, start=1)
+    ]
+    parts: list[Any] = [Text(shorten(heading, terminal_width())), grid(columns, shown)]
     if any(row["linked"] for row in rows):
-        lines.append(f"     {LINKED} linked to the query")
-    return "\n".join(lines)
-
-
-def terminal_width() -> int:
-    """Return how many characters fit on a line."""
-    return max(shutil.get_terminal_size((100, 24)).columns, 60)
-
-
-def shorten(text: str, width: int) -> str:
-    """Return ``text`` on one line of at most ``width`` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: max(width - 1, 0)].rstrip() + "…"
+        parts.append(Text(f"     {LINKED} linked to the query"))
+    return rendered(*parts)

@@ -8,7 +8,7 @@ import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,11 +18,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from dmte.cli.output import complete
-from dmte.cli.settings import first_sentences
+from dmte.cli.settings import first_sentence
 from dmte.errors import ConfigError
 from dmte.network.columns import GUESSED, Columns
 from dmte.network.datasets import DATASETS
 from dmte.progress import listening
+from dmte.reference import PACKAGE, Field, fields_of
 
 if TYPE_CHECKING:
     from dmte.network import TextualNetwork
@@ -124,7 +125,8 @@ def with_network(
 
     A model that it takes as well stands in front of the network.
     """
-    roles = [column.name for column in fields(Columns)]
+    named = fields_of(PACKAGE / "network" / "columns.py", "Columns")
+    roles = [column.name for column in named]
     place = Annotated[
         str | None,
         typer.Argument(
@@ -132,7 +134,9 @@ def with_network(
         ),
     ]
     where = {"network": place, "vertices": VerticesOption, "edges": EdgesOption}
-    how = {"format": FormatOption} | {f"{role}_column": _column_option(role) for role in roles}
+    how = {"format": FormatOption} | {
+        f"{column.name}_column": _column_option(column) for column in named
+    }
     directed = Parameter(
         "directed", Parameter.KEYWORD_ONLY, default=False, annotation=DirectedOption
     )
@@ -166,11 +170,11 @@ def _parameters(options: Mapping[str, Any]) -> Iterator[Parameter]:
         yield Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=option)
 
 
-def _column_option(role: str) -> Any:
+def _column_option(column: Field) -> Any:
     """Return the annotation of the option that names the column of this role."""
-    sentence = first_sentences(Columns)[role]
+    sentence = first_sentence(column.words)
     help_line = f"The column of {sentence[0].lower()}{sentence[1:]}"
-    return Annotated[str | None, typer.Option(f"--{role}-column", help=help_line)]
+    return Annotated[str | None, typer.Option(f"--{column.name}-column", help=help_line)]
 
 
 @contextmanager

@@ -3,21 +3,23 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 
+from dmte.choices import Half, Way
 from dmte.cli.evaluate import names as names_in
-from dmte.cli.fits import QuietOption
+from dmte.cli.flags import QuietOption
 from dmte.cli.networks import JsonOption
 from dmte.cli.output import complete, print_json
-from dmte.curves import MEASURES, draw_results, draw_training, read_result_file
-from dmte.embedding import Half
 from dmte.errors import ConfigError
-from dmte.maps import FEW, LIMITS, NAMES, Map, Way
-from dmte.plots import METADATA, refuse_unknown_kind
-from dmte.trained import TrainedModel
+
+if TYPE_CHECKING:
+    from dmte.maps import Map
+
+MEASURES = ("auc", "average_precision", "mrr", "hits_at_10", "macro_f1", "micro_f1")
+"""What ``curves`` draws, by name."""
 
 
 def plot(
@@ -30,7 +32,7 @@ def plot(
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help=f"The picture to write: {', '.join(METADATA)}.")
+        Path | None, typer.Option(help="The picture to write: .png, .svg, .pdf.")
     ] = None,
     what: Annotated[
         Literal["map", "training"], typer.Option(help="What of a model is drawn.")
@@ -40,15 +42,15 @@ def plot(
     names: Annotated[
         int | None,
         typer.Option(
-            help=f"Vertices to name on a map, best linked first; {NAMES} without labels or of at "
-            f"most {FEW} vertices, else 0."
+            help="Vertices to name on a map, best linked first; 30 without labels or of at most "
+            "200 vertices, else 0."
         ),
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
-            help="Most vertices on a map; of more a sample is drawn. By default "
-            f"{LIMITS['tsne']:,} for tsne and {LIMITS['umap']:,} for umap."
+            help="Most vertices on a map; of more a sample is drawn. By default 5,000 for tsne "
+            "and 50,000 for umap."
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed draws the same map.")] = 0,
@@ -70,6 +72,9 @@ def plot(
     if out is None:
         raise ConfigError("say where the picture goes with --out FILE, for example --out map.png")
     _refuse_in_vain(out, force=force)
+    from dmte.curves import draw_results, read_result_file
+    from dmte.maps import Map
+
     if source.is_file():
         chosen = names_in(methods or "")
         draw_results(read_result_file(source), out, measure=measure, methods=chosen, replace=force)
@@ -98,15 +103,20 @@ def _refuse_in_vain(out: Path, *, force: bool) -> None:
         ConfigError: There is a file already.
         StorageError: It is no kind of picture.
     """
+    from dmte.plots import refuse_unknown_kind
+
     refuse_unknown_kind(out)
     if out.exists() and not force:
         raise ConfigError(f"{out} exists already; give another place, or --force to replace it")
 
 
 def _draw_model(
-    folder: Path, out: Path, what: str, map_: Map, *, force: bool, quiet: bool
+    folder: Path, out: Path, what: str, map_: "Map", *, force: bool, quiet: bool
 ) -> dict[str, Any]:
     """Draw a model; return what the picture shows."""
+    from dmte.curves import draw_training
+    from dmte.trained import TrainedModel
+
     trained = TrainedModel.load(folder)
     if what == "training":
         draw_training(trained.history, out, replace=force)

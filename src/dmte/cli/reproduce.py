@@ -1,47 +1,22 @@
 """``dmte reproduce``: the tables and figures of the paper, measured again."""
 
-import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from dmte.cli.evaluate import names
-from dmte.cli.fits import (
-    DryRunOption,
-    QuietOption,
-    WorkersOption,
-    num_workers,
-    run_with_progress,
-    show_plan,
-)
+from dmte.cli.fits import DryRunOption, WorkersOption
+from dmte.cli.flags import QuietOption
 from dmte.cli.output import complete
-from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError
-from dmte.evaluation.cells import Cell, unable
-from dmte.evaluation.document import document, find_row, section
-from dmte.evaluation.journal import Journal
-from dmte.evaluation.methods import find_method
-from dmte.evaluation.plan import Planned, plan
-from dmte.evaluation.reproduction import (
-    HOP_WEIGHTS,
-    RECIPE,
-    TARGETS,
-    Target,
-    is_quick,
-    journal_of,
-    read_results,
-    write_results,
-)
-from dmte.network import TextualNetwork, read_network
-from dmte.plots import Line, draw_lines
 
-ALL, REPORT = "all", "report"
-GROUPS = {ALL: tuple(TARGETS), "recipe": RECIPE}
-"""Names of several targets."""
+REPORT = "report"
+GROUPS = ("recipe", "all")
+TARGETS = (
+    *("cora-links", "zhihu-links", "hepth-links", "hops", "dblp-classes", "dblp-links"),
+    *("cora-classes", "case-study", "training-edges", "sensitivity"),
+)
+"""What ``evaluation.reproduction`` has under these names, which help shows without loading it."""
 
 
 def reproduce(
@@ -79,180 +54,10 @@ def reproduce(
 
     Finished fits are kept: the same command goes on after an interruption.
     """
+    from dmte.cli.reproducing import chooser, measure, report
+
     if target == REPORT:
-        _report(out, page or out / "reproduction.md")
+        report(out, page or out / "reproduction.md")
         return
-    is_wanted = _chooser(None if methods is None else names(methods), seeds, quick=quick)
-    plans: dict[str, list[Planned]] = {}
-    for targets in _by_network(_targets(target)).values():
-        network = _read(targets, is_optional=target in GROUPS)
-        if network is None:
-            continue
-        journals = {one.name: journal_of(out, one) for one in targets}
-        wanted = {one.name: list(filter(is_wanted, one.cells(network))) for one in targets}
-        missing = _missing(wanted, journals, quiet=quiet)
-        name = targets[0].network
-        if dry_run:
-            plans[name] = plan(chain(*missing.values()), network, num_workers(workers))
-            continue
-        _complete(name, missing, journals, workers, quiet=quiet)
-        for one in targets:
-            _show(out, one.results(network, journals[one.name]), one)
-    if dry_run:
-        show_plan(plans, workers)
-
-
-def _chooser(
-    methods: Sequence[str] | None, seeds: int | None, *, quick: bool
-) -> Callable[[Cell], bool]:
-    """Return what tells whether a cell was asked for.
-
-    Raises:
-        ConfigError: There is no such method.
-    """
-    for method in methods or ():
-        find_method(method)
-
-    def is_wanted(cell: Cell) -> bool:
-        return (
-            (methods is None or cell.method in methods)
-            and (seeds is None or cell.seed < seeds)
-            and (not quick or is_quick(cell, slow_too=methods is not None))
-        )
-
-    return is_wanted
-
-
-def _read(targets: Sequence[Target], *, is_optional: bool) -> TextualNetwork | None:
-    """Return the network of the targets; if one is not there and may be missing, say so."""
-    try:
-        return read_network(targets[0].network)
-    except NetworkError as problem:
-        if not is_optional:
-            raise
-        print(f"{', '.join(one.name for one in targets)}: left out, {problem}", file=sys.stderr)
-        return None
-
-
-def _able(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells whose method can run here, having said which cannot and why."""
-    reasons = unable(cells)
-    for method, reason in reasons.items():
-        print(f"{method}: left out, {reason}", file=sys.stderr)
-    return [cell for cell in cells if cell.method not in reasons]
-
-
-def _by_network(targets: Sequence[Target]) -> dict[str, list[Target]]:
-    """Return the targets of every network, which are measured together to keep all cores busy."""
-    grouped: dict[str, list[Target]] = {}
-    for target in targets:
-        grouped.setdefault(target.network, []).append(target)
-    return grouped
-
-
-def _show(out: Path, results: Mapping[str, Any], target: Target) -> None:
-    """Print a target's table and write its files."""
-    if not results["rows"]:
-        print(f"{target.name}: left out, no fit of it was asked for", file=sys.stderr)
-        return
-    _write(out, results)
-    print(f"## {target.title}\n\n{section(results)}")
-
-
-def _targets(name: str) -> list[Target]:
-    if name not in {*TARGETS, *GROUPS}:
-        known = ", ".join([*TARGETS, *GROUPS])
-        raise ConfigError(f"there is no target {name!r}; there are {known}")
-    return [TARGETS[member] for member in GROUPS.get(name, (name,))]
-
-
-def _report(out: Path, page: Path) -> None:
-    """Write one page of all results in ``out``."""
-    found = read_results(out)
-    if not found:
-        raise ConfigError(
-            f"{out} holds no results; make some with dmte reproduce TARGET --out {out}"
-        )
-    folder = os.path.relpath(out, page.parent)
-    page.write_text(document(found, folder), "utf-8")
-    print(page)
-
-
-def _missing(
-    wanted: Mapping[str, Sequence[Cell]], journals: Mapping[str, Journal], *, quiet: bool
-) -> dict[str, list[Cell]]:
-    """Return the cells of every target that are not done yet and can run here."""
-    missing = {}
-    for name, cells in wanted.items():
-        missing[name] = _able([cell for cell in cells if cell not in journals[name]])
-        if not quiet:
-            done = sum(cell in journals[name] for cell in cells)
-            left = len(missing[name])
-            print(f"{name}: {left} fits to make, {done} done before", file=sys.stderr)
-    return missing
-
-
-def _complete(
-    network: str,
-    missing: Mapping[str, Sequence[Cell]],
-    journals: Mapping[str, Journal],
-    workers: int | None,
-    *,
-    quiet: bool,
-) -> None:
-    """Run the cells of all targets, keeping each as it finishes."""
-    goes_to = {cell.key: journals[name] for name, cells in missing.items() for cell in cells}
-    read = partial(read_network, network)
-    everything = list(chain(*missing.values()))
-    try:
-        for cell, result in run_with_progress(everything, read, workers, quiet=quiet):
-            goes_to[cell.key].add(cell, result)
-    except Interrupted as problem:
-        raise Interrupted(f"{problem}; the same command goes on from there") from problem
-
-
-def _write(out: Path, results: Mapping[str, Any]) -> None:
-    """Write a target's JSON, its table and its figure, if the paper has one."""
-    folder = write_results(out, results).parent
-    (folder / "table.md").write_text(f"# {results['title']}\n\n{section(results)}", "utf-8")
-    figure = FIGURES.get(results["target"])
-    if figure is None:
-        return
-    try:
-        figure(results["rows"], [folder / "figure.png", folder / "figure.svg"])
-    except MissingExtraError as problem:
-        print(f"no figure: {problem}", file=sys.stderr)
-
-
-def _draw_hops(rows: Sequence[Mapping[str, Any]], paths: Sequence[Path]) -> None:
-    percents = sorted({round(100 * row["train_fraction"]) for row in rows})
-    lines = []
-    for percent in percents:
-        found = {
-            hops: find_row(rows, "dmte-paper", "published", percent, hops)
-            for hops in range(1, len(HOP_WEIGHTS) + 1)
-        }
-        auc = {hops: row["auc"] for hops, row in found.items() if row is not None}
-        lines.append(_line(f"{percent} % of the edges", auc))
-    draw_lines(lines, ("hops H", "AUC, published protocol, %"), paths)
-
-
-def _draw_classes(rows: Sequence[Mapping[str, Any]], paths: Sequence[Path]) -> None:
-    lines = []
-    for method in dict.fromkeys(row["method"] for row in rows):
-        own = {100 * r["label_fraction"]: r["macro_f1"] for r in rows if r["method"] == method}
-        lines.append(_line(method, own))
-    draw_lines(lines, ("labelled vertices trained on, %", "Macro-F1, %"), paths)
-
-
-def _line(name: str, summaries: Mapping[Any, Mapping[str, Any]]) -> Line:
-    return Line(
-        name,
-        x=list(summaries),
-        y=[100 * summary["mean"] for summary in summaries.values()],
-        spread=[100 * (summary["std"] or 0) for summary in summaries.values()],
-    )
-
-
-FIGURES = {"hops": _draw_hops, "dblp-classes": _draw_classes}
-"""Targets that are figures in the paper, and how they are drawn."""
+    is_wanted = chooser(None if methods is None else names(methods), seeds, quick=quick)
+    measure(target, out, is_wanted, workers, dry_run=dry_run, quiet=quiet)

@@ -3,37 +3,36 @@
 import ast
 import inspect
 import re
-import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from inspect import Parameter
-from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError
-from dmte.objective import PARTS, ObjectiveWeights
-from dmte.settings_file import change_settings
+from dmte.reference import PACKAGE, Field, fields_of
 
-_SCALARS = (bool, int, float)
+if TYPE_CHECKING:
+    from dmte.config import Settings
+
+CONFIG = PACKAGE / "config.py"
+FEATURES = "features"
+"""The encoder that reads features."""
+_SCALARS = {"bool": bool, "int": int, "float": float}
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give ``command``, which takes ``**settings``, an option for every setting."""
+    """Give ``command``, which takes ``**settings``, an option for every setting.
+
+    They are read from the source: to show help, torch need not be loaded.
+    """
     signature = inspect.signature(command)
     own = [p for p in signature.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
-    helps, kinds, defaults = first_sentences(Settings), get_type_hints(Settings), Settings()
     options = [
-        Parameter(
-            name,
-            Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=_option(name, kinds[name], f"{helps[name]} [{_shown(defaults, name)}]"),
-        )
-        for name in (setting.name for setting in fields(Settings))
+        Parameter(setting.name, Parameter.KEYWORD_ONLY, default=None, annotation=_option(setting))
+        for setting in fields_of(CONFIG, "Settings")
     ]
     own = [parameter.replace(kind=Parameter.KEYWORD_ONLY) for parameter in own]
     command.__signature__ = signature.replace(parameters=own + options)  # type: ignore[attr-defined]
@@ -42,21 +41,27 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def settings_from(
-    recipe: str | None, variant: str | None, file: Path | None, options: Mapping[str, Any]
-) -> Settings:
+    recipe: str | None,
+    variant: str | None,
+    file: Path | None,
+    options: Mapping[str, Any],
+    *,
+    has_features: bool = False,
+) -> "Settings":
     """Return a recipe, or a version of the paper, with a file and the given options put in.
+
+    Where texts come as features, the encoder that reads them takes the place of the recipe's; but
+    another one that the user names is refused.
 
     Raises:
         ConfigError: There is no such recipe or version, or the file or an option makes no sense.
     """
-    if variant is not None and recipe not in (None, "paper"):
-        raise ConfigError(f"--variant is a version of the paper's recipe, not of {recipe!r}")
-    chosen = recipe or ("recommended" if variant is None else "paper")
-    if chosen not in RECIPES:
-        raise ConfigError(f"recipe must be one of {', '.join(RECIPES)}, not {chosen!r}")
-    if variant is not None and variant not in VARIANTS:
-        raise ConfigError(f"variant must be one of {', '.join(VARIANTS)}, not {variant!r}")
-    start = RECIPES[chosen] if variant is None else VARIANTS[variant]
+    from dmte.objective import PARTS, ObjectiveWeights
+    from dmte.settings_file import change_settings
+
+    start = _start(recipe, variant)
+    if has_features:
+        start = replace(start, encoder=FEATURES)
     given = {name: value for name, value in options.items() if value is not None}
     for name in ("hop_weights", "structure_hop_weights"):
         if name in given:
@@ -66,7 +71,39 @@ def settings_from(
         if len(alpha) != len(PARTS):
             raise ConfigError(f"objective takes {len(PARTS)} numbers, one each for {PARTS}")
         given["objective"] = ObjectiveWeights(**dict(zip(PARTS, alpha, strict=True)))
-    return replace(start, **given) if file is None else change_settings(start, file, given)
+    settings = replace(start, **given) if file is None else change_settings(start, file, given)
+    if has_features:
+        _refuse_encoder(settings, variant, None if "encoder" in given else file)
+    return settings
+
+
+def _start(recipe: str | None, variant: str | None) -> "Settings":
+    """Return a recipe, or a version of the paper."""
+    from dmte.config import RECIPES, VARIANTS
+
+    if variant is not None and recipe not in (None, "paper"):
+        raise ConfigError(f"--variant is a version of the paper's recipe, not of {recipe!r}")
+    chosen = recipe or ("recommended" if variant is None else "paper")
+    if chosen not in RECIPES:
+        raise ConfigError(f"recipe must be one of {', '.join(RECIPES)}, not {chosen!r}")
+    if variant is not None and variant not in VARIANTS:
+        raise ConfigError(f"variant must be one of {', '.join(VARIANTS)}, not {variant!r}")
+    return RECIPES[chosen] if variant is None else VARIANTS[variant]
+
+
+def _refuse_encoder(settings: "Settings", variant: str | None, file: Path | None) -> None:
+    """Refuse an encoder that the user named beside features, which it does not read."""
+    if settings.encoder != FEATURES:
+        place = "--encoder" if file is None else f"{file}, which asks for the encoder"
+        named = f"{place} {settings.encoder}"
+    elif variant == "bilstm":
+        named = f"--variant {variant}"
+    else:
+        return
+    raise ConfigError(
+        f"--features are read by the encoder {FEATURES!r} and by no other, so they do not go with "
+        f"{named}; leave one of the two out"
+    )
 
 
 def _numbers(name: str, text: str) -> tuple[float, ...]:
@@ -78,40 +115,30 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
         ) from problem
 
 
-def _option(name: str, kind: Any, description: str) -> Any:
+def _option(setting: Field) -> Any:
     """Return the annotation of one option; None, its default, means as the recipe has it."""
-    flag = f"--{name.replace('_', '-')}"
+    flag = f"--{setting.name.replace('_', '-')}"
     # Of ``int | None`` the int; what is no plain number is written as text with commas.
-    plain = next((inner for inner in get_args(kind) if inner in _SCALARS), kind)
-    chosen = plain if plain in _SCALARS and get_origin(kind) is not tuple else str
+    chosen = next((_SCALARS[kind] for kind in setting.kind.split(" | ") if kind in _SCALARS), str)
     names = [f"{flag}/--no-{flag[2:]}"] if chosen is bool else [flag]
-    option = typer.Option(*names, help=description, show_default=False)
-    return Annotated[chosen | None, option]
+    description = f"{first_sentence(setting.words)} [{_shown(setting.default)}]"
+    return Annotated[chosen | None, typer.Option(*names, help=description, show_default=False)]
 
 
-def _shown(settings: Settings, name: str) -> str:
+def _shown(default: str) -> str:
     """Return a default the way the user would write it."""
-    value = getattr(settings, name)
+    if default.endswith("()"):
+        inner = fields_of(CONFIG, default.removesuffix("()"))
+        value: Any = tuple(ast.literal_eval(weight.default) for weight in inner)
+    else:
+        value = ast.literal_eval(default)
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, ObjectiveWeights):
-        value = tuple(getattr(value, part) for part in PARTS)
     return ",".join(f"{number:g}" for number in value) if isinstance(value, tuple) else str(value)
 
 
-def first_sentences(settings: type) -> dict[str, str]:
-    """Return the first sentence of the docstring of every field, read from the source."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(settings)))
-    body = next(node for node in tree.body if isinstance(node, ast.ClassDef)).body
-    return {
-        ast.unparse(setting.target): _first_sentence(ast.literal_eval(note.value))
-        for setting, note in pairwise(body)
-        if isinstance(setting, ast.AnnAssign) and isinstance(note, ast.Expr)
-    }
-
-
-def _first_sentence(text: str) -> str:
+def first_sentence(text: str) -> str:
     """Return ``text`` up to the first full stop that a new sentence follows."""
-    return re.split(r"(?<=\.) (?=[A-Z])", " ".join(text.split()))[0]
+    return re.split(r"(?<=\.) (?=[A-Z])", text)[0]

@@ -1,20 +1,21 @@
 """``dmte similar``: the vertices closest to one vertex, or to a text (section 5.3)."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import torch
 import typer
-from jaxtyping import Bool
-from torch import Tensor
 
+from dmte.choices import Half
 from dmte.cli.neighbors import COLUMNS, describe, table
 from dmte.cli.networks import JsonOption
 from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
-from dmte.embedding import Half
 from dmte.errors import ConfigError, warn
-from dmte.network import TextualNetwork
-from dmte.trained import TrainedModel
+
+if TYPE_CHECKING:
+    from jaxtyping import Bool
+    from torch import Tensor
+
+    from dmte.network import TextualNetwork
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
 CountOption = Annotated[int, typer.Option("-k", help="How many to show.")]
@@ -38,6 +39,8 @@ def similar(
         raise ConfigError("give either --vertex ID or --text TEXT")
     if text is not None and half == "structure":
         raise ConfigError("a text has no links, so there is no structure half to compare it by")
+    from dmte.trained import TrainedModel
+
     trained = TrainedModel.load(model)
     among = None if label is None else _with_label(trained.network, label)
     if vertex is not None:
@@ -58,12 +61,14 @@ def similar(
         )
 
 
-def _with_label(network: TextualNetwork, label: str) -> Bool[Tensor, " vertices"]:
+def _with_label(network: "TextualNetwork", label: str) -> "Bool[Tensor, ' vertices']":
     """Return which vertices carry a label.
 
     Raises:
         ConfigError: None does; the labels there are are named.
     """
+    import torch
+
     if label not in network.classes:
         known = ", ".join(network.classes[:20]) or "none"
         raise ConfigError(f"no vertex carries the label {label!r}; the labels are {known}")

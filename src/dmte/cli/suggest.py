@@ -1,16 +1,28 @@
 """``dmte suggest``: links that are missing, best first."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
-from dmte.cli.neighbors import shorten, terminal_width
 from dmte.cli.networks import JsonOption
-from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
+from dmte.cli.output import (
+    CsvOption,
+    cell,
+    column,
+    grid,
+    print_csv,
+    print_json,
+    refuse_both,
+    rendered,
+    terminal_width,
+)
 from dmte.cli.similar import CountOption, ModelArgument
 from dmte.errors import warn
-from dmte.suggestions import Suggestion, suggest_links
-from dmte.trained import TrainedModel
+
+if TYPE_CHECKING:
+    from dmte.suggestions import Suggestion
+    from dmte.trained import TrainedModel
 
 COLUMNS = ("source", "target", "score")
 
@@ -26,6 +38,9 @@ def suggest(
 ) -> None:
     """Show which vertices of a model should be linked and are not."""
     refuse_both(as_json=as_json, as_csv=as_csv)
+    from dmte.suggestions import suggest_links
+    from dmte.trained import TrainedModel
+
     trained = TrainedModel.load(model)
     found = suggest_links(trained.embedding, trained.network, k, vertex)
     if len(found) < k:
@@ -39,16 +54,18 @@ def suggest(
         print(_table(found, trained))
 
 
-def _table(found: list[Suggestion], trained: TrainedModel) -> str:
-    """Return a line per pair: its score, the two ids, and as much of the texts as fits."""
+def _table(found: "list[Suggestion]", trained: "TrainedModel") -> str:
+    """Return a row per pair: its score, the two ids, and as much of the second text as fits."""
     if not found:
         return "every pair is linked already"
-    width = terminal_width()
-    names = [f"{one.source} — {one.target}" for one in found]
-    widest = min(max(map(len, names)), width // 2)
-    lines = []
-    for rank, (one, name) in enumerate(zip(found, names, strict=True), start=1):
-        start = f"{rank:>3}. {one.score:6.3f}  {shorten(name, widest):<{widest}}  "
-        text = trained.network.texts[trained.network.position(one.target)]
-        lines.append((start + shorten(text, width - len(start))).rstrip())
-    return "\n".join(lines)
+    network = trained.network
+    columns = (column(style="cyan"), column(style="bold", most=terminal_width() // 2), column())
+    rows = [
+        (
+            Text(f"{rank:>3}. {one.score:6.3f}  "),
+            cell(f"{one.source} — {one.target}"),
+            Text("  ").append(cell(network.texts[network.position(one.target)])),
+        )
+        for rank, one in enumerate(found, start=1)
+    ]
+    return rendered(grid(columns, rows))

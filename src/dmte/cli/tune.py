@@ -5,18 +5,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 
+from dmte.cli.flags import QuietOption
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.cli.output import print_json
 from dmte.errors import ConfigError, Interrupted, StorageError
-from dmte.export import new_file
-from dmte.network import TextualNetwork
-from dmte.settings_file import settings_text
-from dmte.tuning import Check, Outcome, Search, Trial
+
+if TYPE_CHECKING:
+    from dmte.network import TextualNetwork
+    from dmte.tuning import Check, Outcome, Search, Trial
 
 DEFAULT_MINUTES = 10.0
 
@@ -41,7 +42,7 @@ def tune(
         int, typer.Option(help="On how many splits of the links a trial is judged.")
     ] = 2,
     seed: Annotated[int, typer.Option(help="The same seed gives the same trials.")] = 0,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Search settings under which links held back from NETWORK are predicted best.
@@ -56,6 +57,9 @@ def tune(
     if minutes is None and trials is None:
         minutes = DEFAULT_MINUTES
     seconds = None if minutes is None else 60 * minutes
+    from dmte.settings_file import settings_text
+    from dmte.tuning import Search
+
     network = source.open(quiet=quiet)
     search = Search(network, seed, num_splits=splits, journal=journal_of(out))
     refuse_foreign(out, search)
@@ -89,7 +93,7 @@ def journal_of(out: Path) -> Path:
     return out.with_name(f"{out.name}.trials.jsonl")
 
 
-def refuse_foreign(out: Path, search: Search) -> None:
+def refuse_foreign(out: Path, search: "Search") -> None:
     """Refuse to replace a file that this search has not written, before the search begins.
 
     Raises:
@@ -104,8 +108,10 @@ def refuse_foreign(out: Path, search: Search) -> None:
         )
 
 
-def write(out: Path, content: str, search: Search) -> None:
+def write(out: Path, content: str, search: "Search") -> None:
     """Put the settings in their place, and remember that they are ours."""
+    from dmte.export import new_file
+
     data = content.encode()
     search.note_written(data)
     with new_file(out, replace=True) as file:
@@ -115,7 +121,7 @@ def write(out: Path, content: str, search: Search) -> None:
 class Show:
     """How far a search is, on stderr: a line per trial, and a spinner in a terminal."""
 
-    def __init__(self, search: Search, seconds: float | None, *, quiet: bool) -> None:
+    def __init__(self, search: "Search", seconds: float | None, *, quiet: bool) -> None:
         self._search, self._seconds, self._quiet = search, seconds, quiet
         console = Console(stderr=True)
         self._status = console.status("") if console.is_terminal and not quiet else None
@@ -125,7 +131,7 @@ class Show:
         if self._search.trials:
             self._line(f"going on after trial {self._search.trials[-1].number}")
 
-    def trial(self, trial: Trial) -> None:
+    def trial(self, trial: "Trial") -> None:
         """Show a trial and the best so far."""
         best = self._search.best
         self._line(
@@ -133,7 +139,7 @@ class Show:
             f"(trial {best.number}){self._left()}"
         )
 
-    def check(self, check: Check) -> None:
+    def check(self, check: "Check") -> None:
         """Show how the best compares on a fresh split."""
         self._line(f"fresh split  best {100 * check.best:.1f}  default {100 * check.default:.1f}")
 
@@ -180,13 +186,13 @@ class Show:
             print(words, file=sys.stderr)
 
 
-def _fate(trial: Trial) -> str:
+def _fate(trial: "Trial") -> str:
     if trial.problem is not None:
         return "failed  "
     return f"AUC {100 * trial.auc:4.1f}" + ("" if trial.is_complete else ", given up")
 
 
-def summary(outcome: Outcome, network: TextualNetwork) -> list[str]:
+def summary(outcome: "Outcome", network: "TextualNetwork") -> list[str]:
     """Return what was found, for people."""
     default, best = outcome.default, outcome.best
     lines = [
@@ -208,7 +214,7 @@ def summary(outcome: Outcome, network: TextualNetwork) -> list[str]:
     ]
 
 
-def notes(outcome: Outcome, network: TextualNetwork, name: str) -> list[str]:
+def notes(outcome: "Outcome", network: "TextualNetwork", name: str) -> list[str]:
     """Return how the settings were found, for the head of their file."""
     what = "The best of a search" if outcome.is_better else "The recommended recipe, kept"
     return [

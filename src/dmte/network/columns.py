@@ -65,6 +65,8 @@ class Columns:
     def check_tables(self, *, vertices: bool, edges: bool) -> None:
         """Refuse a named column whose table is not there.
 
+        >>> Columns(text="abstract").check_tables(vertices=True, edges=False)
+
         Raises:
             NetworkError: A column is named for nothing, or there are two sources of edges.
         """

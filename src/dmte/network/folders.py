@@ -22,7 +22,14 @@ TEXTS, GRAPH, GROUPS = "data.txt", "graph.txt", "group.txt"
 
 
 def read_folder(folder: Path | str, *, directed: bool = False) -> TextualNetwork:
-    """Return the network of a folder that holds data.txt, graph.txt and maybe group.txt.
+    r"""Return the network of a folder that holds data.txt, graph.txt and maybe group.txt.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "data.txt").write_text("trees on disk\nwalks on graphs\n")
+    ...     _ = Path(folder, "graph.txt").write_text("0 1\n")
+    ...     read_folder(folder)
+    TextualNetwork(2 vertices, 1 undirected edge, no labels)
 
     Raises:
         NetworkError: A file is missing, or a line of it is wrong; says file and line.
@@ -53,6 +60,14 @@ def write_folder(network: TextualNetwork, folder: Path | str) -> None:
 
     A line break, NUL or byte order mark within a text becomes a space; everything else is read
     back as it is.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> edges = torch.tensor([[0, 1]])
+    >>> network = TextualNetwork(ids=("0", "1"), texts=("trees", "walks"), edges=edges)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_folder(network, folder)
+    ...     read_folder(folder).texts
+    ('trees', 'walks')
 
     Raises:
         NetworkError: A file exists already, or ids or labels do not fit the layout.

@@ -36,6 +36,13 @@ class TextualNetwork:
     TextualNetwork(3 vertices, 1 undirected edge, no labels)
     >>> network.adjacency().toarray().tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    >>> network.num_vertices, network.position("b"), network.classes
+    (3, 1, [])
+    >>> twice = network.with_edges(torch.tensor([[0, 1], [1, 0]]))
+    >>> twice.edge_weights.tolist(), [part.tolist() for part in twice.distinct_edges()]
+    ([1.0, 1.0], [[[0, 1]], [2.0]])
+    >>> network.with_features(torch.zeros(3, 8)).features.shape
+    torch.Size([3, 8])
     """
 
     ids: Sequence[str]

@@ -12,6 +12,15 @@ from dmte.network.textual_network import TextualNetwork
 def write_tables(network: TextualNetwork, vertices: Path | str, edges: Path | str) -> None:
     """Write a network as two JSON Lines files, which ``read_tables`` reads back as they are.
 
+    >>> from tempfile import TemporaryDirectory
+    >>> from dmte import read_network, read_tables
+    >>> network = read_network("concepts")
+    >>> with TemporaryDirectory() as folder:
+    ...     tables = Path(folder, "vertices.jsonl"), Path(folder, "edges.jsonl")
+    ...     write_tables(network, *tables)
+    ...     read_tables(*tables).fingerprint() == network.fingerprint()
+    True
+
     Raises:
         NetworkError: A file exists already, or an id or label would not be read back the same.
     """

@@ -318,6 +318,13 @@ def tune(
 ) -> Outcome:
     """Search settings for ``network`` until there are so many trials, or until time is up.
 
+    >>> import torch
+    >>> from dmte.network.synthetic import PlantedTopics
+    >>> network = PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(0))
+    >>> outcome = tune(network, trials=1)  # rather minutes=10
+    >>> outcome.num_trials, outcome.is_better  # The first trial is the recommended recipe.
+    (1, False)
+
     Raises:
         DmteError: The default cannot be trained, or optuna is not installed.
     """

@@ -1,0 +1,265 @@
+"""What ``dmte train`` does, alone or as one of several processes."""
+
+import json
+import shutil
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from dmte.checkpoint import load_checkpoint, save_checkpoint
+from dmte.cli.line import LINE
+from dmte.cli.networks import NetworkSource
+from dmte.config import Settings
+from dmte.errors import (
+    ConfigError,
+    DmteError,
+    DmteWarning,
+    Interrupted,
+    LostProcessError,
+    TrainingError,
+)
+from dmte.estimate import refuse_too_large
+from dmte.features import read_features
+from dmte.history import outcome
+from dmte.launcher import (
+    INTERRUPTED,
+    USERS_MISTAKE,
+    is_restart,
+    joined_team,
+    refuse_processes,
+    refuse_separate_folders,
+    speaks,
+    supervise,
+    team_size,
+    use_threads,
+)
+from dmte.network import TextualNetwork
+from dmte.storage import is_stored, refuse_unwritable
+from dmte.team import Team, opened_by_all
+from dmte.training import EpochReport, TrainingRun
+
+MOST_THREADS = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What is to be learned from what, and where it goes."""
+
+    source: NetworkSource
+    features: Path | None
+    settings: Settings
+    seed: int
+    out: Path
+    checkpoint_every: int
+    resume: bool
+    force: bool
+    """Also where memory seems to be too short."""
+    quiet: bool
+    as_json: bool
+
+    def read(self, *, quiet: bool) -> TextualNetwork:
+        """Return the network to learn from."""
+        network = self.source.open(quiet=quiet)
+        return network if self.features is None else read_features(self.features, network)
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """How many share the work, and how they deal with each other."""
+
+    threads: int | None
+    processes: int | None
+    restarts: int
+    timeout: float
+
+
+def carry_out(order: Order, together: Together) -> None:
+    """Train, store the model and say what came of it; or start the processes that do."""
+    with _first_speaks():
+        threads = together.threads
+        use_threads(None if threads is None else _positive("threads", threads))
+        checkpoint = checkpoint_folder(order.out)
+        refuse_unwritable(order.out)
+        refuse_unwritable(checkpoint)
+        if _are_to_be_started(together.processes, order.source):
+            sys.exit(supervise(LINE.get(), together.processes or 1, together.restarts, _tell))
+        with joined_team(_above_zero("timeout", together.timeout)) as team:
+            refuse_separate_folders(checkpoint.parent, team)
+            _train(order, checkpoint, team)
+
+
+def _train(order: Order, checkpoint: Path, team: Team) -> None:
+    quiet = order.quiet or not team.is_first
+    network = opened_by_all(team, lambda: order.read(quiet=quiet))
+    run = _open_run(order, network, checkpoint, team)
+    started, first_epoch = time.perf_counter(), run.epoch
+    _run_epochs(run, checkpoint, order.checkpoint_every, quiet=quiet)
+    _finish(run, order.out, checkpoint)
+    seconds = time.perf_counter() - started
+    if team.is_first:
+        _print_summary(run, first_epoch, seconds, order.out, as_json=order.as_json)
+
+
+def _are_to_be_started(processes: int | None, source: NetworkSource) -> bool:
+    """Return whether several processes are asked for, and this is none of them."""
+    if processes is not None:
+        refuse_processes(processes, MOST_THREADS)
+    is_alone = team_size() == 1
+    asked = (processes or 1) if is_alone else team_size()
+    if source.network == "-" and asked > 1:
+        raise ConfigError("several processes cannot read standard input; give them a file")
+    return is_alone and asked > 1
+
+
+@contextmanager
+def _first_speaks() -> Iterator[None]:
+    """Let only the first process of a host say what is wrong with what the user asked for."""
+    if not speaks():
+        warnings.simplefilter("ignore", DmteWarning)
+    try:
+        yield
+    except LostProcessError:
+        raise
+    except DmteError as problem:
+        if speaks():
+            raise
+        sys.exit(INTERRUPTED if isinstance(problem, Interrupted) else USERS_MISTAKE)
+
+
+def _tell(what: str) -> None:
+    print(f"dmte: {what}", file=sys.stderr, flush=True)
+
+
+def _run_epochs(run: TrainingRun, checkpoint: Path, checkpoint_every: int, *, quiet: bool) -> None:
+    with _left_behind(run, checkpoint), progress(run.settings.epochs, quiet=quiet) as show:
+        for report in run.epochs():
+            show(report)
+            is_due = checkpoint_every > 0 and report.epoch % checkpoint_every == 0
+            if is_due and not run.is_done:
+                save_checkpoint(run, checkpoint)
+
+
+def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> None:
+    """Store the model, and remove the checkpoint that is no longer needed."""
+    trained = run.gathered()
+
+    def store() -> None:
+        if trained is not None:
+            trained.save(out)
+            if is_stored(checkpoint):
+                # Renamed first: what is removed bit by bit is no checkpoint any more.
+                shutil.rmtree(checkpoint.rename(checkpoint.with_name(f".{checkpoint.name}.done")))
+
+    run.team.let_first(store)
+
+
+def checkpoint_folder(out: Path) -> Path:
+    """Return where the checkpoints of a model folder are kept until it is finished."""
+    place = out.resolve()
+    if not place.name:
+        raise ConfigError(f"{out} cannot be a model folder; choose a new folder")
+    return place.with_name(f"{place.name}.checkpoint")
+
+
+@contextmanager
+def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], None]]:
+    """Show a bar on stderr with loss, speed and time left; yield what feeds it."""
+    columns = (
+        TextColumn("training"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.description}"),
+        TimeRemainingColumn(),
+    )
+    console = Console(stderr=True)
+    shown = console.is_terminal and not quiet
+    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+        task = bar.add_task("", total=epochs)
+
+        def show(report: EpochReport) -> None:
+            words = f"loss {report.loss:.4f}  {report.num_edges / report.seconds:,.0f} edges/s"
+            if report.validation_auc is not None:
+                words += f"  AUC {100 * report.validation_auc:.1f}"
+            bar.update(task, completed=report.epoch, description=words)
+
+        yield show
+
+
+def _open_run(
+    order: Order, network: TextualNetwork, checkpoint: Path, team: Team
+) -> TrainingRun:
+    if team.size == 1 and not order.force:
+        refuse_too_large(network, order.settings)
+    is_left = team.say("left" if is_stored(checkpoint) else "") == "left"
+    # Of a team over several hosts some may have been started again, and others only now.
+    starts_again = team.is_any(found=is_restart())
+    if order.resume or (starts_again and is_left):
+        return load_checkpoint(checkpoint, network, order.settings, order.seed, team)
+    if is_left:
+        raise ConfigError(
+            f"{checkpoint} holds the checkpoint of an interrupted run; "
+            "go on with --resume, or delete the folder to start anew"
+        )
+    return TrainingRun(network, order.settings, order.seed, team=team)
+
+
+@contextmanager
+def _left_behind(run: TrainingRun, checkpoint: Path) -> Iterator[None]:
+    """Say what is left of a run that fails or is interrupted."""
+    try:
+        yield
+    except LostProcessError:
+        raise
+    except TrainingError as problem:
+        kept = f"the last good checkpoint is in {checkpoint}" if is_stored(checkpoint) else ""
+        raise TrainingError(f"{problem}{'; ' if kept else ''}{kept}") from problem
+    except KeyboardInterrupt as problem:
+        done = f"interrupted after {run.epoch} of {run.settings.epochs} epochs"
+        kept = "go on from the last checkpoint with --resume" if is_stored(checkpoint) else ""
+        raise Interrupted(f"{done}{'; ' if kept else ''}{kept}") from problem
+
+
+def _above_zero(name: str, seconds: float) -> float:
+    if not 0 < seconds < float("inf"):
+        raise ConfigError(f"{name} must be above 0, not {seconds}")
+    return seconds
+
+
+def _positive(name: str, number: int) -> int:
+    if not 1 <= number <= MOST_THREADS:
+        raise ConfigError(f"{name} must be at least 1 and at most {MOST_THREADS}, not {number}")
+    return number
+
+
+def _print_summary(
+    run: TrainingRun, first_epoch: int, seconds: float, out: Path, *, as_json: bool
+) -> None:
+    best = run.best
+    if as_json:
+        summary = {
+            "model": str(out),
+            "vertices": run.network.num_vertices,
+            "edges": len(run.network.edges),
+            "seed": run.seed,
+            "epochs": run.epoch,
+            "resumed_after_epoch": first_epoch or None,
+            "train_seconds": round(seconds, 3),
+            "validation_auc": None if best is None else best.auc,
+            "settings": run.settings.to_dict(),
+        }
+        json.dump(summary, sys.stdout, indent=2)
+        print()
+        return
+    print(f"{run.network!r}")
+    resumed = f", resumed after epoch {first_epoch}" if first_epoch else ""
+    print(f"{run.epoch - first_epoch} epochs in {seconds:.1f} s, seed {run.seed}{resumed}")
+    if best is not None or not run.history:
+        print(outcome(run.history))
+    print(f"model in {out}")
