@@ -17,14 +17,16 @@ Without ``fcntl`` (Windows) there is no lock: there, one process at a time may w
 
 import hashlib
 import json
+import math
+import mmap
 import os
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dmte.errors import StorageError
 
@@ -33,12 +35,16 @@ if sys.platform != "win32":
 
 if TYPE_CHECKING:  # torch takes seconds to import, and only the two tensor functions need it
     import torch
+    from numpy.typing import NDArray
+
+Data = TypeVar("Data", bytes, mmap.mmap)
 
 FORMAT = 1  # raise it when the manifest changes; its "format" and "sha256" must keep their meaning
 MANIFEST, CARD, LOCK = "manifest.json", "README.md", ".lock"
 
 _CONTENT_NAME = re.compile(r"\w[\w.-]*-([0-9a-f]{16})\.\w+", re.ASCII)
 _TEMPORARY_NAME = re.compile(r"\.[\w.-]+\.[0-9a-f]{8}\.dmte-tmp", re.ASCII)
+_KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "BOOL": "?"}
 _REPAIR = "restore it from a copy, or save again"
 
 
@@ -85,11 +91,23 @@ def read_parts(folder: Path, names: Collection[str] | None = None) -> dict[str, 
         StorageError: If the folder is not one of ours, a part is not there, or a file is damaged.
     """
     with suppress(StorageError):
-        return _read_once(folder, names)
-    # A writer may have replaced what the manifest listed: look again, while none can.
-    lockable = os.access(folder / LOCK, os.R_OK)
-    with _locked(folder, exclusive=False) if lockable else nullcontext():
-        return _read_once(folder, names)
+        return _read_once(folder, names, Path.read_bytes)
+    with _without_writers(folder):
+        return _read_once(folder, names, Path.read_bytes)
+
+
+def map_parts(folder: Path, names: Collection[str]) -> dict[str, mmap.mmap]:
+    """Return what ``read_parts`` does, as it lies in the files instead of copied.
+
+    Whoever writes to it changes neither file nor folder. ``[:]`` is the bytes.
+
+    Raises:
+        StorageError: If the folder is not one of ours, a part is not there, or a file is damaged.
+    """
+    with suppress(StorageError):
+        return _read_once(folder, names, _map_part)
+    with _without_writers(folder):
+        return _read_once(folder, names, _map_part)
 
 
 def is_stored(folder: Path) -> bool:
@@ -119,6 +137,32 @@ def unpack_tensors(data: bytes) -> dict[str, "torch.Tensor"]:
     try:
         return load(data)
     except SafetensorError as error:
+        raise StorageError(f"{len(data)} bytes are not safetensors: {error}; {_REPAIR}") from error
+
+
+def view_tensors(data: mmap.mmap | bytes) -> dict[str, "NDArray[Any]"]:
+    """Return the tensors that ``pack_tensors`` packed as arrays over the same memory.
+
+    That is a header's length in eight bytes, the header in JSON with kind, shape and place of every
+    tensor, and the numbers themselves.
+
+    Raises:
+        StorageError: If the bytes are not safetensors, or hold what NumPy has no kind for.
+    """
+    import numpy as np
+
+    try:
+        start = 8 + int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:start])
+        return {
+            name: np.frombuffer(
+                data, _KINDS[tensor["dtype"]], math.prod(tensor["shape"]), start + place
+            ).reshape(tensor["shape"])
+            for name, tensor in header.items()
+            if name != "__metadata__"
+            for place in tensor["data_offsets"][:1]
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"{len(data)} bytes are not safetensors: {error}; {_REPAIR}") from error
 
 
@@ -227,7 +271,7 @@ def _describe(name: str, data: bytes) -> _Part:
     return part
 
 
-def _sha256(data: bytes) -> str:
+def _sha256(data: bytes | mmap.mmap) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
@@ -243,7 +287,17 @@ def _file_sha256(path: Path) -> str | None:
 # ── Reading ──
 
 
-def _read_once(folder: Path, names: Collection[str] | None) -> dict[str, bytes]:
+@contextmanager
+def _without_writers(folder: Path) -> Iterator[None]:
+    """Let the folder be looked at again: a writer may have replaced what the manifest listed."""
+    lockable = os.access(folder / LOCK, os.R_OK)
+    with _locked(folder, exclusive=False) if lockable else nullcontext():
+        yield
+
+
+def _read_once(
+    folder: Path, names: Collection[str] | None, read: Callable[[Path], Data]
+) -> dict[str, Data]:
     try:
         _refuse_unstored(folder)
         manifest = _read_manifest(folder)
@@ -252,7 +306,7 @@ def _read_once(folder: Path, names: Collection[str] | None) -> dict[str, bytes]:
         if missing := sorted(set(names) - set(manifest.parts)):
             held = ", ".join(sorted(manifest.parts)) or "no part at all"
             raise StorageError(f"{folder} has no part {', '.join(missing)}; it holds {held}")
-        return {name: _read_part(folder, manifest.parts[name]) for name in names}
+        return {name: _read_checked(folder, manifest.parts[name], read) for name in names}
     except OSError as error:
         where, reason = error.filename or folder, error.strerror or error
         raise StorageError(f"cannot read {where}: {reason}; check its permissions") from error
@@ -275,10 +329,10 @@ def _check_card(folder: Path, manifest: _Manifest) -> None:
         raise StorageError(f"{folder / CARD} {what}, not what {MANIFEST} lists; {_REPAIR}")
 
 
-def _read_part(folder: Path, part: _Part) -> bytes:
+def _read_checked(folder: Path, part: _Part, read: Callable[[Path], Data]) -> Data:
     path = folder / part.file
     try:
-        data = path.read_bytes()
+        data = read(path)
     except FileNotFoundError as error:
         raise StorageError(f"{path} is missing, though {MANIFEST} lists it; {_REPAIR}") from error
     if len(data) != part.size:
@@ -288,6 +342,13 @@ def _read_part(folder: Path, part: _Part) -> bytes:
             f"{path} is damaged, its SHA-256 is {found} instead of {part.sha256}; {_REPAIR}"
         )
     return data
+
+
+def _map_part(path: Path) -> mmap.mmap:
+    with path.open("rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            raise StorageError(f"{path} is empty; {_REPAIR}")
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
 
 # ── Writing ──

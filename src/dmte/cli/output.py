@@ -10,8 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from dmte.errors import ConfigError
-from dmte.export import spreadsheet_safe
+from dmte.spreadsheets import spreadsheet_safe
 
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 
 

@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.errors import NetworkError, UnknownVertexError, warn
+from dmte.names import find_position
 from dmte.network.columns import (
     GUESSED,
     Columns,
@@ -27,7 +28,7 @@ from dmte.network.columns import (
     find_vertex_columns,
     listed,
 )
-from dmte.network.textual_network import TextualNetwork, find_position
+from dmte.network.textual_network import TextualNetwork
 
 SEPARATOR = ";"  # Between several labels or links in one cell of a CSV or TSV.
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";", "。", "！", "？")
