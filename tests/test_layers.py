@@ -44,6 +44,7 @@ LAYERS = [
     "text.vocabulary",
     "text.encoder",
     "text.word_average",
+    "text.recurrence",
     "text.bilstm",
     "text.tfidf",
     "text.fixed",
