@@ -57,6 +57,7 @@ LAYERS = [
     "diffusion",
     "ranking",
     "allocator",
+    "memory",
     "cost",
     "nearest",
     "approximate",

@@ -15,6 +15,7 @@ from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.config import Settings
 from dmte.errors import DmteWarning, TrainingError
 from dmte.estimate import estimate
+from dmte.memory import resident_bytes
 from dmte.network import TextualNetwork
 from dmte.review import review
 from dmte.storage import is_stored, read_parts, unpack_json
@@ -124,12 +125,15 @@ def _repeated(texts: Sequence[str]) -> int:
 
 def _training_cost(network: TextualNetwork) -> dict[str, Any]:
     """Return what training takes, or why there is nothing to train on."""
+    held = resident_bytes()  # With Python, torch and the network, as a training begins.
     try:
         cost = estimate(network, Settings())
     except TrainingError as problem:
         return {"training": str(problem)}
     return {
         "training_memory_mb": round(cost.memory_bytes / 1e6),
+        "peak_memory_mb": None if held is None else round((held + cost.memory_bytes) / 1e6),
+        "epoch_seconds": round(cost.epoch_seconds, 3),
         "training_seconds": round(cost.seconds, 1),
     }
 

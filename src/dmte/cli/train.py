@@ -21,6 +21,7 @@ from dmte.cli.output import complete
 from dmte.cli.settings import settings_from, with_settings
 from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError, Interrupted, TrainingError
+from dmte.estimate import refuse_too_large
 from dmte.features import read_features
 from dmte.network import TextualNetwork
 from dmte.storage import is_stored, refuse_unwritable
@@ -64,6 +65,9 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")
     ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Train even where memory seems to be too short.")
+    ] = False,
     threads: Annotated[int | None, typer.Option(help="Threads to use, by default all.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     as_json: JsonOption = False,
@@ -83,7 +87,7 @@ def train(
         if settings.get("encoder") not in (None, "features"):
             raise ConfigError("--features are read by the encoder 'features' and by no other")
         network, chosen = read_features(features, network), replace(chosen, encoder="features")
-    run = _open_run(network, chosen, seed, checkpoint, resume=resume)
+    run = _open_run(network, chosen, seed, checkpoint, resume=resume, force=force)
     started, first_epoch = time.perf_counter(), run.epoch
     with _left_behind(run, checkpoint), progress(chosen.epochs, quiet=quiet) as show:
         for report in run.epochs():
@@ -130,8 +134,16 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
 
 
 def _open_run(
-    network: TextualNetwork, settings: Settings, seed: int, checkpoint: Path, *, resume: bool
+    network: TextualNetwork,
+    settings: Settings,
+    seed: int,
+    checkpoint: Path,
+    *,
+    resume: bool,
+    force: bool,
 ) -> TrainingRun:
+    if not force:
+        refuse_too_large(network, settings)
     if resume:
         return load_checkpoint(checkpoint, network, settings, seed)
     if is_stored(checkpoint):
