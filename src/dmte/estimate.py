@@ -6,10 +6,11 @@ width d, it is the most of
 
     the search for directions    3 · 4 (W + N) d                      spectral texts only
     a step                       4 (2H + 21) M d and Adam's tables, 16 for every parameter
-    all vertices at once         4 · 8 N d                            when they are looked at
+    all vertices at once         4 (2H + 6) N d                       when they are looked at
 
-on top of what is kept. The numbers of tables were counted in the code and set right by measuring;
-``tests/test_estimate.py`` holds them to a quarter of what a process really takes.
+on top of what is kept, with a few tables less where there is no structure half. The numbers of
+tables were counted in the code and set right by measuring; ``tests/test_estimate.py`` holds them to
+a quarter of what a process really takes, which by itself differs by a tenth from run to run.
 
 Time is measured: training is set up, a few steps and looks are made, and the fastest are multiplied
 by as many epochs as may be made. Of a large network two smaller ones are tried instead, with as
@@ -26,6 +27,7 @@ import torch
 from dmte.config import Settings
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
 from dmte.errors import TrainingError
+from dmte.fold import HIDDEN_SHARE
 from dmte.memory import available_bytes
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
@@ -34,6 +36,7 @@ from dmte.supervision import MOST_UNLINKED, num_judging
 from dmte.text import Vocabulary
 from dmte.text.bilstm import BLOCK as BILSTM_BLOCK
 from dmte.text.bilstm import MAX_WORDS
+from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
 from dmte.training import TrainingRun, num_folds
 from dmte.width import WIDTHS
 
@@ -112,7 +115,7 @@ def memory_bytes(sizes: Sizes, settings: Settings) -> int:
     parameters, kept = _tables(sizes, settings, width)
     setting_up = FLOAT_BYTES * (parameters + kept + _of_start(sizes, settings, width))
     stepping = FLOAT_BYTES * (4 * parameters + kept + _of_step(sizes, settings, width))
-    per_token, per_token_kept, per_entry = 50, 20, 100 if settings.hide_supervised else 40
+    per_token, per_token_kept, per_entry = 50, 20, 70 if settings.hide_supervised else 40
     entries = per_entry * (2 * sizes.edges + sizes.members)
     return max(
         setting_up + per_token * sizes.tokens, stepping + per_token_kept * sizes.tokens + entries
@@ -133,7 +136,7 @@ def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
     """Return the numbers that the search for directions, and the choice of a width, work on."""
     if not settings.has_fixed_texts:
         return 0
-    searching = 3 * (sizes.words + sizes.vertices) * width
+    searching = 3 * (sizes.words + sizes.vertices) * (width + NUM_SPARE_DIRECTIONS)
     choosing = 7 * sizes.vertices * width if settings.dim is None else 0
     return max(searching, choosing)
 
@@ -141,10 +144,12 @@ def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
 def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     """Return the numbers held by a step, or, where that is more, by a look at all vertices."""
     halves = 2 if settings.structure else 1
-    beside_hops = 21 if settings.structure else 12
+    beside_hops = 21 if settings.structure else 10
     tables = (2 * settings.hops + beside_hops) * sizes.members * width
-    gathered = min(CHUNK, 2 * sizes.edges) * (2 + settings.num_negatives) * halves * width
-    looking = 8 * sizes.vertices * width
+    share = HIDDEN_SHARE if settings.hide_supervised else 1.0
+    scored = min(CHUNK, 2 * settings.batch_size, int(2 * share * sizes.edges))
+    gathered = scored * (2 + settings.num_negatives) * halves * width
+    looking = (2 * settings.hops + 2 + 2 * halves) * sizes.vertices * width
     pairs = 3 * min(SCORED_AT_ONCE, sizes.judging) * halves * width
     return max(tables + gathered + _of_states(sizes, settings, width), looking + pairs)
 
