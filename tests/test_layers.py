@@ -41,6 +41,7 @@ LAYERS = [
     # its texts
     "randomness",
     "sparse",
+    "words",
     "text.vocabulary",
     "text.encoder",
     "text.word_average",
