@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
 from reprlib import Repr
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -63,19 +64,32 @@ class Table:
 
     name: str
     """What errors call it: a file's path, or "the edges frame"."""
-    columns: Mapping[str, Sequence[object]]
-    """The cells of every column; None where there is nothing."""
+    columns: Mapping[str, Any]
+    """The cells of every column, a sequence; None where there is nothing."""
     place: Callable[[int], str]
     """Where a row, counted from 0, came from: "edges.csv, line 7"."""
     delimited: bool = False
     """Whether it is a CSV or TSV: all cells are strings, and its header line may be missing."""
     open_links: bool = False
     """Whether links may lead to what is not in it, as those of a part of a literature do."""
+    batches: Callable[[str], Iterator[Sequence[object]]] | None = None
+    """The cells of a column a batch of rows at a time, where they need not be held all at once."""
+    known_rows: int | None = None
+    """The number of rows, where it is known without reading a column."""
 
     @property
     def num_rows(self) -> int:
         """The number of rows."""
+        if self.known_rows is not None:
+            return self.known_rows
         return len(next(iter(self.columns.values()), ()))
+
+    def parts(self, column: str) -> Iterator[Sequence[object]]:
+        """Yield the cells of a column, a batch at a time if that can be done."""
+        if self.batches is None:
+            yield self.columns[column]
+        else:
+            yield from self.batches(column)
 
 
 def network_from_tables(
@@ -273,13 +287,24 @@ def _edges(
     found = find_edge_columns(edges.name, edges.columns, columns)
     if edges.delimited and found.by_place:
         _check_header(edges, found, positions)
-    ends = []
-    for what, names in zip(("source", "target"), _ends(edges, found), strict=True):
+    roles = (("source", found.source), ("target", found.target))
+    ends = [_end_positions(edges, what, column, positions, vertices) for what, column in roles]
+    return torch.stack(ends, dim=1), _weights(edges, found.weight)
+
+
+def _end_positions(
+    edges: Table, what: str, column: str, positions: Mapping[str, int], vertices: str
+) -> Int[Tensor, " edges"]:
+    """Return the position of one end of every edge; names are held a batch at a time."""
+    found, first = [], 0
+    for names in _name_batches(edges, column, what):
+        _refuse_empty(edges, what, names, first)
         lost = next((row for row, name in enumerate(names) if name not in positions), None)
         if lost is not None:
-            _find(positions, names[lost], edges.place(lost), what, vertices)
-        ends.append(torch.tensor([positions[name] for name in names], dtype=torch.int64))
-    return torch.stack(ends, dim=1), _weights(edges, found.weight)
+            _find(positions, names[lost], edges.place(first + lost), what, vertices)
+        found.append(np.fromiter(map(positions.__getitem__, names), np.int64, len(names)))
+        first += len(names)
+    return torch.from_numpy(np.concatenate(found) if found else np.empty(0, np.int64))
 
 
 def _check_header(edges: Table, found: EdgeColumns, positions: Mapping[str, int]) -> None:
@@ -295,10 +320,14 @@ def _ends(edges: Table, found: EdgeColumns) -> tuple[list[str], list[str]]:
     sources = _names(edges, found.source, "source")
     targets = _names(edges, found.target, "target")
     for what, names in (("source", sources), ("target", targets)):
-        if not all(names):
-            place = edges.place(names.index(""))
-            raise NetworkError(f"{place}: the edge has no {what}; every edge needs two ends")
+        _refuse_empty(edges, what, names, 0)
     return sources, targets
+
+
+def _refuse_empty(edges: Table, what: str, names: list[str], first: int) -> None:
+    if not all(names):
+        place = edges.place(first + names.index(""))
+        raise NetworkError(f"{place}: the edge has no {what}; every edge needs two ends")
 
 
 def _find(positions: Mapping[str, int], name: str, place: str, what: str, vertices: str) -> int:
@@ -364,10 +393,18 @@ def _is_list(value: object) -> bool:
 
 
 def _names(table: Table, column: str, what: str) -> list[str]:
-    return [
-        value.strip() if type(value) is str else _name(table, row, what, value)
-        for row, value in enumerate(table.columns[column])
-    ]
+    return [name for names in _name_batches(table, column, what) for name in names]
+
+
+def _name_batches(table: Table, column: str, what: str) -> Iterator[list[str]]:
+    """Yield the cells of a column as ids, a batch at a time."""
+    first = 0
+    for cells in table.parts(column):
+        yield [
+            value.strip() if type(value) is str else _name(table, row, what, value)
+            for row, value in enumerate(cells, start=first)
+        ]
+        first += len(cells)
 
 
 def _name(table: Table, row: int, what: str, value: object) -> str:
