@@ -243,7 +243,9 @@ def _labels(vertices: Table, column: str | None) -> tuple[frozenset[str], ...] |
     if column is None:
         return None
     cells = enumerate(vertices.columns[column])
-    labels = tuple(frozenset(_several(vertices, row, "label", value)) for row, value in cells)
+    shared: dict[frozenset[str], frozenset[str]] = {}  # A set of its own per vertex takes much.
+    found = (frozenset(_several(vertices, row, "label", value)) for row, value in cells)
+    labels = tuple(shared.setdefault(classes, classes) for classes in found)
     return labels if any(labels) else None
 
 
@@ -296,14 +298,20 @@ def _end_positions(
     edges: Table, what: str, column: str, positions: Mapping[str, int], vertices: str
 ) -> Int[Tensor, " edges"]:
     """Return the position of one end of every edge; names are held a batch at a time."""
+    at: Callable[[Any], int] = positions.__getitem__
     found, first = [], 0
-    for names in _name_batches(edges, column, what):
-        _refuse_empty(edges, what, names, first)
-        lost = next((row for row, name in enumerate(names) if name not in positions), None)
-        if lost is not None:
-            _find(positions, names[lost], edges.place(first + lost), what, vertices)
-        found.append(np.fromiter(map(positions.__getitem__, names), np.int64, len(names)))
-        first += len(names)
+    for cells in edges.parts(column):
+        try:  # Most cells are ids as they are.
+            ends = np.fromiter(map(at, cells), np.int64, len(cells))
+        except (KeyError, TypeError):
+            names = _cells_as_names(edges, cells, what, first)
+            _refuse_empty(edges, what, names, first)
+            lost = next((row for row, name in enumerate(names) if name not in positions), None)
+            if lost is not None:
+                _find(positions, names[lost], edges.place(first + lost), what, vertices)
+            ends = np.fromiter(map(at, names), np.int64, len(names))
+        found.append(ends)
+        first += len(cells)
     return torch.from_numpy(np.concatenate(found) if found else np.empty(0, np.int64))
 
 
@@ -380,6 +388,8 @@ def _number(value: object) -> float:
 
 def _several(table: Table, row: int, what: str, value: object) -> list[str]:
     """Return the names in a cell that may hold none, one, or several."""
+    if type(value) is str and not table.delimited:  # Most labels.
+        return [name] if (name := value.strip()) else []
     if table.delimited and isinstance(value, str):
         value = value.split(SEPARATOR)
     cells = list(value) if isinstance(value, Iterable) and _is_list(value) else [value]
@@ -393,18 +403,18 @@ def _is_list(value: object) -> bool:
 
 
 def _names(table: Table, column: str, what: str) -> list[str]:
-    return [name for names in _name_batches(table, column, what) for name in names]
-
-
-def _name_batches(table: Table, column: str, what: str) -> Iterator[list[str]]:
-    """Yield the cells of a column as ids, a batch at a time."""
-    first = 0
+    names: list[str] = []
     for cells in table.parts(column):
-        yield [
-            value.strip() if type(value) is str else _name(table, row, what, value)
-            for row, value in enumerate(cells, start=first)
-        ]
-        first += len(cells)
+        names += _cells_as_names(table, cells, what, len(names))
+    return names
+
+
+def _cells_as_names(table: Table, cells: Sequence[object], what: str, first: int) -> list[str]:
+    """Return the cells of a column from row ``first`` on as ids."""
+    return [
+        value.strip() if type(value) is str else _name(table, row, what, value)
+        for row, value in enumerate(cells, start=first)
+    ]
 
 
 def _name(table: Table, row: int, what: str, value: object) -> str:
