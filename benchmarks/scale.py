@@ -22,6 +22,7 @@ from measuring import in_a_process, peak, reset_peak, sizes_up_to, store, table
 
 from dmte.config import PAPER, Settings
 from dmte.estimate import Sizes, memory_bytes
+from dmte.method import DmteMethod
 from dmte.network.synthetic import LargeTopics
 from dmte.randomness import generator_for
 from dmte.training import TrainingRun
@@ -41,6 +42,8 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
     ).draw(seed=0)
     weights = tuple(0.5**hop for hop in range(work["hops"]))
     settings = replace(RECIPES[work["recipe"]], dim=work["dim"], hop_weights=weights)
+    small = LargeTopics(num_vertices=300).draw(seed=0)  # Loads what torch loads when first used.
+    DmteMethod.of(replace(settings, dim=8, epochs=1)).fit(small, seed=0)
     predicted = memory_bytes(Sizes.of(network, settings), settings)
     before = reset_peak()
     began = perf_counter()
