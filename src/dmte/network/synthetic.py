@@ -84,7 +84,7 @@ class LargeTopics:
     >>> network = LargeTopics(num_vertices=1000).draw(seed=0)
     >>> network
     TextualNetwork(1,000 vertices, 5,000 undirected edges, 10 labels)
-    >>> network.adjacency().sum(axis=1).max() > 10 * 5
+    >>> bool(network.adjacency().sum(axis=1).max() > 10 * 5)
     True
     """
 
