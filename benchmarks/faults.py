@@ -24,7 +24,8 @@ from pathlib import Path
 import torch
 
 from dmte.embedding import Embedding
-from dmte.storage import is_stored, read_parts, unpack_json
+from dmte.packing import unpack_json
+from dmte.storage import is_stored, read_parts
 
 PATH = Path(__file__).with_suffix(".json")
 EVERY = 5

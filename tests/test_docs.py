@@ -102,3 +102,9 @@ def test_the_figures_in_the_readme_are_those_of_the_results() -> None:
                 row = find_row(rows, method, protocol, percent)
                 expected.append("" if row is None else f"{100 * row['auc']['mean']:.1f}")
         assert [figure.strip() for figure in figures.split("|")] == expected, method
+
+
+def test_the_tables_of_the_benchmarks_are_those_of_their_files() -> None:
+    with_tables = run_path(str(ROOT / "benchmarks" / "measuring.py"))["with_tables"]
+    page = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
+    assert with_tables(page) == page, "run: python benchmarks/measuring.py"

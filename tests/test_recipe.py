@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 import torch
+from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.config import Settings
@@ -107,7 +109,7 @@ def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: Textua
 def test_an_epoch_learns_from_other_words_than_the_one_before(topics: TextualNetwork) -> None:
     run = TrainingRun(topics, Settings(dim=16, epochs=3, folds=1, word_dropout=0.5), seed=0)
     fold = run.folds[0]
-    seen = [fold._texts for _ in run.epochs()]
+    seen: list[Tensor] = [cast("Tensor", fold._texts) for _ in run.epochs()]
     whole = fold.model.encoder.prepare(fold._words)
     assert not any(torch.equal(texts, whole) for texts in seen)
     assert not torch.equal(seen[0], seen[1])

@@ -24,8 +24,8 @@ import torch
 import dmte
 from dmte import storage
 from dmte.errors import StorageError
-from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
-from dmte.storage import is_stored, read_parts, refuse_unwritable, write_parts
+from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
+from dmte.storage import is_stored, map_parts, read_parts, refuse_unwritable, write_parts
 
 PARTS = {
     "config.json": b'{"dim": 2}\n',
@@ -692,7 +692,7 @@ def test_a_reader_keeps_writers_out_when_it_looks_again(
     write_parts(tmp_path, PARTS)
     read_once, writable = storage._read_once, []
 
-    def look(folder: Path, names: None) -> dict[str, bytes]:
+    def look(folder: Path, names: None, read: Callable[[Path], bytes]) -> dict[str, bytes]:
         with (tmp_path / ".lock").open("rb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -701,7 +701,7 @@ def test_a_reader_keeps_writers_out_when_it_looks_again(
                 writable.append(False)
         if len(writable) == 1:
             raise StorageError("overtaken")
-        return read_once(folder, names)
+        return read_once(folder, names, read)
 
     monkeypatch.setattr(storage, "_read_once", look)
     assert read_parts(tmp_path) == PARTS
@@ -793,3 +793,33 @@ def test_a_place_that_cannot_be_written_is_found_out_without_touching_it(tmp_pat
             refuse_unwritable(place)
     write_parts(tmp_path / "ours", PARTS)
     refuse_unwritable(tmp_path / "ours")
+
+
+def test_mapped_parts_are_the_parts_checked_and_writing_to_them_changes_no_file(
+    tmp_path: Path,
+) -> None:
+    tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor([True, False])}
+    write_parts(tmp_path, {"some.safetensors": pack_tensors(tensors)})
+    mapped = map_parts(tmp_path, ["some.safetensors"])["some.safetensors"]
+    assert mapped[:] == read_parts(tmp_path)["some.safetensors"]
+    arrays = view_tensors(mapped)
+    assert {name: torch.from_numpy(array).tolist() for name, array in arrays.items()} == {
+        name: tensor.tolist() for name, tensor in tensors.items()
+    }
+    arrays["a"][:] = 7.0
+    assert unpack_tensors(read_parts(tmp_path)["some.safetensors"])["a"].equal(tensors["a"])
+
+
+@pytest.mark.parametrize("damage", [b"", b"short", None])
+def test_a_mapped_part_that_is_damaged_is_refused(tmp_path: Path, damage: bytes | None) -> None:
+    write_parts(tmp_path, PARTS)
+    path = tmp_path / listed_files(tmp_path)["config.json"]
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + b"?" if damage is None else damage)
+    with pytest.raises(StorageError, match=r"empty|bytes instead of|is damaged"):
+        map_parts(tmp_path, ["config.json"])
+
+
+def test_what_is_not_safetensors_is_not_viewed_as_such() -> None:
+    with pytest.raises(StorageError, match="are not safetensors"):
+        view_tensors(b"not at all")

@@ -5,7 +5,6 @@ from .config import Settings as Settings
 from .curves import draw_results as draw_results
 from .curves import draw_training as draw_training
 from .embedding import Embedding as Embedding
-from .embedding import Neighbor as Neighbor
 from .errors import DmteError as DmteError
 from .errors import DmteWarning as DmteWarning
 from .estimator import Dmte as Dmte
@@ -15,6 +14,7 @@ from .features import read_features as read_features
 from .labelling import Labelling as Labelling
 from .labelling import label_vertices as label_vertices
 from .maps import Map as Map
+from .named_vectors import Neighbor as Neighbor
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns
 from .network import TextualNetwork as TextualNetwork

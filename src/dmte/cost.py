@@ -27,6 +27,8 @@ class Cost:
     seconds: float
     kept_seconds: float = 0.0
     """Of these, what another fit on the same texts in the same process would not need again."""
+    epoch_seconds: float = 0.0
+    """Of these, what one epoch takes, where there are epochs."""
 
 
 def fastest_seconds(run: Callable[[], object], times: int = 2) -> float:

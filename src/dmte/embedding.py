@@ -7,22 +7,26 @@ own id. Evaluation and search see nothing else, so they cannot tell DMTE from a 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte import conversions
+from dmte.approximate import Indexes
 from dmte.choices import Half
 from dmte.cost import Cost
 from dmte.errors import ConfigError, StorageError
-from dmte.network.textual_network import TextualNetwork, find_position
+from dmte.named_vectors import NamedVectors, Search, columns_of
+from dmte.named_vectors import Neighbor as Neighbor
+from dmte.names import find_position
+from dmte.network.textual_network import TextualNetwork
 from dmte.notebook import html_table, numbers
-from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
-from dmte.search import highest
-from dmte.storage import read_parts, write_parts
+from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
+from dmte.storage import map_parts, write_parts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,18 +34,6 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 16  # Pairs scored at a time.
 Similarity = Literal["dot", "cosine"]
-
-
-class Neighbor(NamedTuple):
-    """A vertex and how similar it is.
-
-    >>> name, score = Neighbor("b-tree", 0.75)
-    >>> f"{name} {score:.2f}"
-    'b-tree 0.75'
-    """
-
-    id: str
-    score: float
 
 
 @runtime_checkable
@@ -116,6 +108,7 @@ class Embedding:
     text_dim: int
     """How many of the columns, from the left, are the text half."""
     _positions: Mapping[str, int] = field(init=False)
+    _indexes: Indexes = field(init=False, default_factory=Indexes)
 
     def __post_init__(self) -> None:
         if len(self.ids) != len(self.vectors):
@@ -190,12 +183,7 @@ class Embedding:
         Raises:
             ConfigError: There is no such half, or it has no columns.
         """
-        if which not in get_args(Half):
-            raise ConfigError(f"half must be one of {', '.join(get_args(Half))}, not {which!r}")
-        table = {"both": self.vectors, "text": self.text, "structure": self.structure}[which]
-        if table.shape[1] == 0:
-            raise ConfigError(f"these vectors have no {which} half")
-        return table
+        return self.vectors[:, columns_of(which, self.text_dim, self.vectors.shape[1])]
 
     def most_similar(
         self,
@@ -204,15 +192,39 @@ class Embedding:
         *,
         half: Half = "both",
         among: Bool[Tensor, " vertices"] | None = None,
+        approximate: bool = False,
     ) -> list[Neighbor]:
         """Return the ``k`` vertices closest to ``name`` by cosine (section 5.3), best first.
 
         Only one half of the vectors may be compared, and only the vertices ``among`` be found.
+        Approximate search asks an index, which is built at the first question and may miss some;
+        among some of the vertices only, all of these are looked at anyway.
+
+        Raises:
+            UnknownVertexError: There is no such vertex; names that come close are proposed.
+            MissingExtraError: The search is to be approximate, and usearch is not installed.
         """
-        position = self.position(name)
-        others = torch.ones(len(self), dtype=torch.bool) if among is None else among.clone()
-        others[position] = False
-        return self.closest(self.half(half)[position], k, half=half, among=others)
+        return self.most_similar_to_each(
+            [name], k, half=half, among=among, approximate=approximate
+        )[0]
+
+    def most_similar_to_each(
+        self,
+        names: Sequence[str],
+        k: int = 10,
+        *,
+        half: Half = "both",
+        among: Bool[Tensor, " vertices"] | None = None,
+        approximate: bool = False,
+    ) -> list[list[Neighbor]]:
+        """Return what ``most_similar`` does for every one of ``names``, in less time.
+
+        >>> embedding = Embedding(("a", "b", "c"), torch.tensor([[1.0], [2.0], [-1.0]]), 1)
+        >>> [closest.id for (closest,) in embedding.most_similar_to_each(("a", "b"), k=1)]
+        ['b', 'a']
+        """
+        search = Search(k, half, _as_array(among), approximate)
+        return self._named().most_similar(names, search)
 
     def closest(
         self,
@@ -221,6 +233,7 @@ class Embedding:
         *,
         half: Half = "both",
         among: Bool[Tensor, " vertices"] | None = None,
+        approximate: bool = False,
     ) -> list[Neighbor]:
         """Return the ``k`` vertices closest to a vector by cosine, best first.
 
@@ -230,8 +243,12 @@ class Embedding:
 
         A zero vector is at cosine 0 from everything.
         """
-        scores = normalize(self.half(half)) @ normalize(query, dim=0)
-        return [Neighbor(self.ids[row], score) for row, score in highest(scores, k, among)]
+        search = Search(k, half, _as_array(among), approximate)
+        return self._named().closest(query.detach().unsqueeze(0).numpy(), search)[0]
+
+    def _named(self) -> NamedVectors:
+        table = self.vectors.detach().numpy()
+        return NamedVectors(self.ids, table, self.text_dim, self._positions, self._indexes)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a frame with a row per vertex, indexed by id, and a column per dimension.
@@ -332,10 +349,12 @@ class Embedding:
         Raises:
             StorageError: There is none, or it is damaged.
         """
-        return cls.from_parts(read_parts(Path(folder), ("vectors.safetensors", "ids.json")))
+        parts = map_parts(Path(folder), ("vectors.safetensors", "ids.json"))
+        vectors = torch.from_numpy(view_tensors(parts["vectors.safetensors"])["vectors"])
+        return cls._of(unpack_json(parts["ids.json"][:]), vectors, Path(folder))
 
     @classmethod
-    def from_parts(cls, parts: Mapping[str, bytes]) -> "Embedding":
+    def from_parts(cls, parts: Mapping[str, bytes], folder: Path | None = None) -> "Embedding":
         """Return the embedding that ``parts`` made, from what was read at one moment.
 
         >>> stored = Embedding(("a", "b"), torch.eye(2), 2).parts()
@@ -345,8 +364,19 @@ class Embedding:
         Raises:
             StorageError: The parts do not belong together.
         """
-        names = unpack_json(parts["ids.json"])
         vectors = unpack_tensors(parts["vectors.safetensors"])["vectors"]
+        return cls._of(unpack_json(parts["ids.json"]), vectors, folder)
+
+    @classmethod
+    def _of(
+        cls, names: Any, vectors: Float[Tensor, "rows dim"], folder: Path | None
+    ) -> "Embedding":
         if len(names["ids"]) != len(vectors):
             raise StorageError(f"{len(names['ids'])} ids are stored for {len(vectors)} vectors")
-        return cls(tuple(names["ids"]), vectors, names["text_dim"])
+        embedding = cls(tuple(names["ids"]), vectors, names["text_dim"])
+        embedding._indexes.folder = folder
+        return embedding
+
+
+def _as_array(among: Bool[Tensor, " vertices"] | None) -> Bool[np.ndarray, " vertices"] | None:
+    return None if among is None else among.numpy()

@@ -1,23 +1,167 @@
 """What training takes, said before it is done.
 
-Memory is counted from the sizes of the tables (word averages; a Bi-LSTM takes more). Time is
-measured: training is set up, a few steps and looks are made, and the fastest are multiplied by as
-many epochs as may be made. Where training stops early, it takes less.
+Memory is counted from the sizes of the tables, before any of them is made: in bytes, with N
+vertices of which M take part in training, E edges, W words, T of them in all texts, and tables of
+width d, it is the most of
+
+    the search for directions    3 · 4 (W + N) d                      spectral texts only
+    a step                       4 (2H + 21) M d and Adam's tables, 16 for every parameter
+    all vertices at once         4 (2H + 6) N d                       when they are looked at
+
+on top of what is kept, with a few tables less where there is no structure half. The numbers of
+tables were counted in the code and set right by measuring; ``tests/test_estimate.py`` holds them to
+a quarter of what a process really takes, which by itself differs by a tenth from run to run.
+
+Time is measured: training is set up, a few steps and looks are made, and the fastest are multiplied
+by as many epochs as may be made. Of a large network two smaller ones are tried instead, with as
+many edges and words a vertex. Where training stops early, it takes less.
 """
 
 import math
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import torch
 
 from dmte.config import Settings
-from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
+from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
+from dmte.errors import TrainingError
+from dmte.fold import HIDDEN_SHARE
+from dmte.memory import available_bytes
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
-from dmte.training import TrainingRun
+from dmte.scores import CHUNK
+from dmte.supervision import MOST_UNLINKED, num_judging
+from dmte.text import Vocabulary
+from dmte.text.bilstm import BLOCK as BILSTM_BLOCK
+from dmte.text.bilstm import MAX_WORDS
+from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
+from dmte.training import TrainingRun, num_folds
 from dmte.width import WIDTHS
 
 NUM_STEPS = 4  # The first also sets up Adam and warms the allocator.
+TRIED = (4096, 16384)
+"""Vertices of the networks that are tried in place of one that is larger than both."""
+SCORED_AT_ONCE = 1 << 16
+"""Pairs of a look whose rows are held together."""
+NARROWER = (512, 256, 128, 64, 32)
+FEWER_WORDS = (200_000, 100_000, 50_000, 20_000)
+"""What is proposed where a network does not fit."""
+MARGIN = 0.9
+"""Of the memory that is available, what may be planned for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The numbers that memory depends on."""
+
+    vertices: int
+    members: int
+    """Vertices that take part in training."""
+    edges: int
+    words: int
+    """Of the vocabulary, or features a vertex."""
+    tokens: int
+    """Words of all texts."""
+    folds: int
+    judging: int
+    """Edges held back, at most."""
+
+    @classmethod
+    def of(cls, network: TextualNetwork, settings: Settings) -> "Sizes":
+        """Return the sizes of a network; its texts are read, and nothing else is made."""
+        if settings.encoder == "features":
+            features = 0 if network.features is None else network.features.shape[1]
+            return cls._with(network, settings, features, 0)
+        vocabulary = Vocabulary.of(
+            network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
+        )
+        tokens = len(vocabulary.encode(network.texts).tokens)
+        return cls._with(network, settings, len(vocabulary), tokens)
+
+    @classmethod
+    def at_most(cls, network: TextualNetwork, settings: Settings) -> "Sizes":
+        """Return sizes that are not exceeded, without reading the texts: a word has two letters."""
+        tokens = sum(map(len, network.texts)) // 2 + network.num_vertices
+        words = min(tokens, settings.max_vocabulary or tokens)
+        if network.features is not None:
+            words = max(words, network.features.shape[1])
+        return cls._with(network, settings, words, tokens)
+
+    @classmethod
+    def _with(cls, network: TextualNetwork, settings: Settings, words: int, tokens: int) -> "Sizes":
+        linked = len(network.edges.unique())
+        draws_all = settings.noise_power == 0 and not settings.structure
+        unlinked = min(network.num_vertices - linked, linked, MOST_UNLINKED) if draws_all else 0
+        judging = num_judging(network, settings.validation_fraction)
+        return cls(
+            vertices=network.num_vertices,
+            members=linked + unlinked,
+            edges=len(network.edges),
+            words=words,
+            tokens=tokens,
+            folds=num_folds(settings, judging),
+            judging=judging,
+        )
+
+
+def memory_bytes(sizes: Sizes, settings: Settings) -> int:
+    """Return the peak of memory, on top of what Python, torch and the network take themselves.
+
+    A width that is left open counts as the widest.
+    """
+    width = settings.half if settings.dim is not None else max(WIDTHS)
+    parameters, kept = _tables(sizes, settings, width)
+    setting_up = FLOAT_BYTES * (parameters + kept + _of_start(sizes, settings, width))
+    stepping = FLOAT_BYTES * (4 * parameters + kept + _of_step(sizes, settings, width))
+    per_token, per_token_kept, per_entry = 50, 20, 70 if settings.hide_supervised else 40
+    entries = per_entry * (2 * sizes.edges + sizes.members)
+    return max(
+        setting_up + per_token * sizes.tokens, stepping + per_token_kept * sizes.tokens + entries
+    )
+
+
+def _tables(sizes: Sizes, settings: Settings, width: int) -> tuple[int, int]:
+    """Return how many numbers are learned, of all folds, and how many stay as they are."""
+    structure = sizes.members * width if settings.structure else 0
+    small = settings.hops * width + (width * width if settings.mixing else 0)
+    if not settings.has_fixed_texts:
+        return sizes.words * width + structure + small, 0
+    rows = sizes.words + sizes.vertices + sizes.folds * sizes.members
+    return sizes.folds * (structure + small), rows * width
+
+
+def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
+    """Return the numbers that the search for directions, and the choice of a width, work on."""
+    if not settings.has_fixed_texts:
+        return 0
+    searching = 3 * (sizes.words + sizes.vertices) * (width + NUM_SPARE_DIRECTIONS)
+    choosing = 7 * sizes.vertices * width if settings.dim is None else 0
+    return max(searching, choosing)
+
+
+def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
+    """Return the numbers held by a step, or, where that is more, by a look at all vertices."""
+    halves = 2 if settings.structure else 1
+    beside_hops = 21 if settings.structure else 10
+    tables = (2 * settings.hops + beside_hops) * sizes.members * width
+    share = HIDDEN_SHARE if settings.hide_supervised else 1.0
+    scored = min(CHUNK, 2 * settings.batch_size, int(2 * share * sizes.edges))
+    gathered = scored * (2 + settings.num_negatives) * halves * width
+    looking = (2 * settings.hops + 2 + 2 * halves) * sizes.vertices * width
+    pairs = 3 * min(SCORED_AT_ONCE, sizes.judging) * halves * width
+    return max(tables + gathered + _of_states(sizes, settings, width), looking + pairs)
+
+
+def _of_states(sizes: Sizes, settings: Settings, width: int) -> int:
+    """Return the numbers that a Bi-LSTM keeps of every word, and works on in one block of texts."""
+    if settings.encoder != "bilstm":
+        return 0
+    read = min(sizes.tokens, MAX_WORDS * sizes.vertices)
+    in_block = read * min(1.0, 2 * BILSTM_BLOCK / sizes.vertices)  # The longest texts come first.
+    gates_and_cells, of_gates, places = 5, 4, 8
+    return int(read * (gates_and_cells * width + places) + in_block * of_gates * width)
 
 
 def estimate(network: TextualNetwork, settings: Settings) -> Cost:
@@ -26,11 +170,26 @@ def estimate(network: TextualNetwork, settings: Settings) -> Cost:
     Raises:
         TrainingError: The network cannot be trained on at all.
     """
+    memory = memory_bytes(Sizes.of(network, settings), settings)
+    if network.num_vertices <= max(TRIED):
+        start, epoch = _seconds(network, settings)
+    else:
+        few, many = (_seconds(smaller_network(network, size), settings) for size in TRIED)
+        start, epoch = (
+            larger
+            + max(0.0, larger - smaller) / (TRIED[1] - TRIED[0]) * (network.num_vertices - TRIED[1])
+            for smaller, larger in zip(few, many, strict=True)
+        )
+    return Cost(memory, start + epoch * settings.epochs, epoch_seconds=epoch)
+
+
+def _seconds(network: TextualNetwork, settings: Settings) -> tuple[float, float]:
+    """Return how long it takes to set up, and an epoch with its look, of all folds."""
     began = time.perf_counter()
     run = TrainingRun(network, settings, seed=0)
-    start_seconds = time.perf_counter() - began
+    start = time.perf_counter() - began
     if run.is_done:
-        return Cost(_memory_bytes(run, 0), start_seconds)
+        return start, 0.0
     fold = run.folds[0]
     batch = torch.arange(min(fold.batch_size, run.num_edges))
     step = fastest_seconds(lambda: fold.step(batch, generator_for(0, "estimate")), NUM_STEPS)
@@ -38,43 +197,55 @@ def estimate(network: TextualNetwork, settings: Settings) -> Cost:
     look = fastest_seconds(lambda: fold.look(0), NUM_STEPS)
     num_steps = math.ceil(run.num_edges / fold.batch_size)
     epoch = words + step * num_steps + look / settings.validate_every
-    seconds = start_seconds + epoch * settings.epochs * len(run.folds)
-    return Cost(_memory_bytes(run, len(batch)), seconds)
+    return start, epoch * len(run.folds)
 
 
-def _memory_bytes(run: TrainingRun, batch: int) -> int:
-    """Return the bytes of the tables and of what is kept beside them when that is most.
+def refuse_too_large(network: TextualNetwork, settings: Settings) -> None:
+    """Find out before anything is made that there is not enough memory to train.
 
-    That is either during a step, for the backward pass over the linked vertices and the scores, or
-    at the end, when all vertices are embedded at once.
+    Raises:
+        TrainingError: There is not; names the settings that would do.
     """
-    settings = run.settings
-    fold = run.folds[0]
-    num_parameters = sum(p.numel() for p in fold.model.parameters()) * len(run.folds)
-    with_gradient_and_moments = 4 * num_parameters
-    powers_and_activations, halves_and_gradients = 2 * settings.hops, 8
-    tables = (powers_and_activations + halves_and_gradients) * settings.half
-    directions, rows_per_pair = 2, 4 * (1 + settings.num_negatives)
-    scored = directions * rows_per_pair * batch * settings.half
-    during_step = tables * len(fold.edges.members) + scored
-    at_the_end = tables * run.network.num_vertices
-    most = max(during_step, at_the_end, _of_start(run))
-    return FLOAT_BYTES * (with_gradient_and_moments + _kept(run) + most)
+    available = available_bytes()
+    if available is None or _fits(Sizes.at_most(network, settings), settings, available):
+        return
+    sizes = Sizes.of(network, settings)
+    if _fits(sizes, settings, available):
+        return
+    needed = memory_bytes(sizes, settings)
+    raise TrainingError(
+        f"training takes about {_gigabytes(needed)} of memory, and {_gigabytes(available)} are "
+        f"free; {_what_would_fit(sizes, settings, available)}"
+    )
 
 
-def _kept(run: TrainingRun) -> int:
-    """Return the numbers that stay as they are: fixed texts, of all vertices and of every fold."""
-    if not run.settings.has_fixed_texts:
-        return 0
-    rows = run.network.num_vertices + sum(len(fold.edges.members) for fold in run.folds)
-    return rows * run.settings.half + sum(b.numel() for b in run.folds[0].model.buffers())
+def _fits(sizes: Sizes, settings: Settings, available: int) -> bool:
+    return memory_bytes(sizes, settings) <= MARGIN * available
 
 
-def _of_start(run: TrainingRun) -> int:
-    """Return the numbers that the search for directions works on: three of the widest tables."""
-    if not run.settings.has_fixed_texts:
-        return 0
-    encoder = run.folds[0].model.encoder
-    width = max(WIDTHS) if run.asked_for.dim is None else encoder.dim
-    rows = next(encoder.buffers()).shape[0] + run.network.num_vertices
-    return 3 * rows * width
+def _what_would_fit(sizes: Sizes, settings: Settings, available: int) -> str:
+    for smaller, words, options in _smaller(sizes, settings):
+        needed = memory_bytes(replace(sizes, words=words), smaller)
+        if needed <= MARGIN * available:
+            return f"{options} would do with {_gigabytes(needed)}; --force tries it all the same"
+    return "no narrower vectors would fit either; --force tries it all the same"
+
+
+def _smaller(sizes: Sizes, settings: Settings) -> Iterator[tuple[Settings, int, str]]:
+    """Yield settings that take less, those that change least first, and how to ask for them."""
+    dims = [dim for dim in NARROWER if dim < (settings.dim or max(WIDTHS) + 1)]
+    fewer = [count for count in FEWER_WORDS if count < sizes.words]
+    if settings.encoder == "features":
+        fewer = []
+    for words in fewer[:2]:  # Rare words say least.
+        yield settings, words, f"--max-vocabulary {words}"
+    for dim in dims:
+        yield settings.with_dim(dim), sizes.words, f"--dim {dim}"
+    for dim in dims:
+        for words in fewer:
+            options = f"--dim {dim} --max-vocabulary {words}"
+            yield settings.with_dim(dim), words, options
+
+
+def _gigabytes(count: int) -> str:
+    return f"{count / 1e9:.1f} GB"

@@ -20,9 +20,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from dmte.embedding import Embedding
 from dmte.errors import StorageError
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that begins so is taken for a formula by spreadsheets."""
+from dmte.spreadsheets import spreadsheet_safe
 
 
 def export_vectors(
@@ -66,15 +64,6 @@ def export_projector(
         words.write("\t".join(["id", *columns]).encode() + b"\n")
         words.writelines("\t".join(map(_one_line, row)).encode() + b"\n" for row in rows)
     return vectors, metadata
-
-
-def spreadsheet_safe(cell: str) -> str:
-    """Return the cell with an apostrophe in front if a spreadsheet would take it for a formula.
-
-    >>> spreadsheet_safe("=1+1"), spreadsheet_safe("a-1")
-    ("'=1+1", 'a-1')
-    """
-    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
 
 
 def _write_parquet(embedding: Embedding, file: BinaryIO) -> None:

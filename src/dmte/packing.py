@@ -5,6 +5,8 @@ Nothing is ever pickled: reading runs no code. The same content is always the sa
 """
 
 import json
+import math
+import mmap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +14,10 @@ from dmte.errors import StorageError
 
 if TYPE_CHECKING:  # torch takes seconds to import, and only the two tensor functions need it
     import torch
+    from numpy.typing import NDArray
 
 REPAIR = "restore it from a copy, or save again"
+_KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "BOOL": "?"}
 
 
 def pack_tensors(tensors: Mapping[str, "torch.Tensor"]) -> bytes:
@@ -38,6 +42,32 @@ def unpack_tensors(data: bytes) -> dict[str, "torch.Tensor"]:
     try:
         return load(data)
     except SafetensorError as error:
+        raise StorageError(f"{len(data)} bytes are not safetensors: {error}; {REPAIR}") from error
+
+
+def view_tensors(data: mmap.mmap | bytes) -> dict[str, "NDArray[Any]"]:
+    """Return the tensors that ``pack_tensors`` packed as arrays over the same memory.
+
+    That is a header's length in eight bytes, the header in JSON with kind, shape and place of every
+    tensor, and the numbers themselves.
+
+    Raises:
+        StorageError: If the bytes are not safetensors, or hold what NumPy has no kind for.
+    """
+    import numpy as np
+
+    try:
+        start = 8 + int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:start])
+        return {
+            name: np.frombuffer(
+                data, _KINDS[tensor["dtype"]], math.prod(tensor["shape"]), start + place
+            ).reshape(tensor["shape"])
+            for name, tensor in header.items()
+            if name != "__metadata__"
+            for place in tensor["data_offsets"][:1]
+        }
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"{len(data)} bytes are not safetensors: {error}; {REPAIR}") from error
 
 

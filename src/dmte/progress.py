@@ -3,7 +3,7 @@
 A method says so by walking over its steps with ``track``; it does not know who listens, if anybody.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
@@ -15,8 +15,12 @@ Listener = Callable[[float], None]
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 
-def track(steps: Sequence[Step], *, part: int = 0, of: int = 1) -> Iterator[Step]:
+def track(
+    steps: Iterable[Step], *, part: int = 0, of: int = 1, total: int | None = None
+) -> Iterator[Step]:
     """Yield the steps of a fit or a file, or of one of several parts of it that take about as long.
+
+    A ``total`` is how many steps there are, where they are not to be held all at once.
 
     >>> with listening(print):
     ...     for _ in track(range(2), part=1, of=2):
@@ -24,9 +28,10 @@ def track(steps: Sequence[Step], *, part: int = 0, of: int = 1) -> Iterator[Step
     0.75
     1.0
     """
+    count = total if total is not None else len(steps) if isinstance(steps, Sized) else 1
     for done, step in enumerate(steps, start=1):
         yield step
-        _tell((part + done / len(steps)) / of)
+        _tell((part + done / count) / of)
 
 
 def finish() -> None:

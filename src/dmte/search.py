@@ -1,43 +1,20 @@
-"""Exact search: the rows of a table closest to a query, and the closest pairs of all rows.
+"""The closest pairs of all rows of a table.
 
-Equal scores stand in the order of the rows; of equal pairs at the end, which one is cut off is the
-same every time, but nothing else. Pairs are scored block by block, so that memory grows
-with the rows and not with their square; a block is one matrix product, which uses all threads.
+Of equal pairs at the end, which one is cut off is the same every time, but nothing else. Pairs are
+scored block by block, so that memory grows with the rows and not with their square; a block is one
+matrix product, which uses all threads.
 """
 
 import numpy as np
 import scipy.sparse as sp
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.errors import ConfigError
+from dmte.nearest import check_count
 from dmte.progress import track
 
 BLOCK = 512  # Rows scored against all others at a time.
-
-
-def highest(
-    scores: Float[Tensor, " rows"], k: int, among: Bool[Tensor, " rows"] | None = None
-) -> list[tuple[int, float]]:
-    """Return the ``k`` rows with the highest scores, best first, of those that ``among`` allows.
-
-    >>> highest(torch.tensor([0.5, 0.9, 0.5]), k=2)
-    [(1, 0.8999999761581421), (0, 0.5)]
-
-    Raises:
-        ConfigError: ``k`` is below 1.
-    """
-    if k < 1:
-        raise ConfigError(f"k must be at least 1, not {k}")
-    rows = torch.arange(len(scores)) if among is None else among.nonzero().squeeze(1)
-    candidates = scores[rows]
-    if k < len(rows):
-        # Everything that ties with the k-th takes part, so that ties are cut in the order of rows.
-        kept = candidates >= candidates.topk(k).values[-1]
-        rows, candidates = rows[kept], candidates[kept]
-    order = torch.argsort(candidates, descending=True, stable=True)[:k]
-    return list(zip(rows[order].tolist(), candidates[order].tolist(), strict=True))
 
 
 def closest_pairs(
@@ -50,8 +27,7 @@ def closest_pairs(
     Raises:
         ConfigError: ``k`` is below 1.
     """
-    if k < 1:
-        raise ConfigError(f"k must be at least 1, not {k}")
+    check_count(k)
     either_way = sp.csr_array(excluded + excluded.T)
     best = torch.empty(0, dtype=table.dtype)
     pairs = torch.empty(0, 2, dtype=torch.int64)

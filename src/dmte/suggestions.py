@@ -7,11 +7,11 @@ only makes no difference: a pair that is linked in either direction is not sugge
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from dmte.embedding import Embedding
+from dmte.nearest import highest
 from dmte.network import TextualNetwork
-from dmte.search import closest_pairs, highest
+from dmte.search import closest_pairs
 
 
 class Suggestion(NamedTuple):
@@ -39,8 +39,10 @@ def suggest_links(
         return [Suggestion(ids[i], ids[j], score) for i, j, score in pairs]
     position = embedding.position(vertex)
     linked = np.union1d(adjacency[[position]].indices, adjacency[:, [position]].tocoo().row)
-    unlinked = torch.ones(len(embedding), dtype=torch.bool)
-    unlinked[torch.from_numpy(linked.astype(np.int64))] = False
+    unlinked = np.ones(len(embedding), dtype=np.bool_)
+    unlinked[linked] = False
     unlinked[position] = False
     scores = embedding.vectors @ embedding.vectors[position]
-    return [Suggestion(vertex, ids[row], score) for row, score in highest(scores, k, unlinked)]
+    found = highest(scores.numpy(), k, unlinked)
+    others = zip(found.rows.tolist(), found.scores.tolist(), strict=True)
+    return [Suggestion(vertex, ids[row], score) for row, score in others]

@@ -159,10 +159,17 @@ class TrainedModel:
             return self.model.text_embedding(self.model.encoder.prepare(tokens), alone)[0]
 
     def most_similar_to_text(
-        self, text: str, k: int = 10, *, among: Bool[Tensor, " vertices"] | None = None
+        self,
+        text: str,
+        k: int = 10,
+        *,
+        among: Bool[Tensor, " vertices"] | None = None,
+        approximate: bool = False,
     ) -> list[Neighbor]:
         """Return the ``k`` vertices whose text half is closest to that of ``text``, best first."""
-        return self.embedding.closest(self.embed_text(text), k, half="text", among=among)
+        return self.embedding.closest(
+            self.embed_text(text), k, half="text", among=among, approximate=approximate
+        )
 
     def embed(self, new: TextualNetwork, *, skip_known: bool = False) -> Embedding:
         """Return the vectors of the vertices of ``new`` that the model does not have.
@@ -244,7 +251,7 @@ class TrainedModel:
             )
         config = unpack_json(parts["config.json"])
         settings = Settings.from_dict(config["settings"])
-        embedding = Embedding.from_parts(parts)
+        embedding = Embedding.from_parts(parts, Path(folder))
         vocabulary = Vocabulary(tuple(unpack_json(parts["vocabulary.json"])))
         network = _unpack_network(parts, embedding.ids, directed=config["network"]["directed"])
         parameters = unpack_tensors(parts["parameters.safetensors"])

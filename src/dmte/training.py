@@ -99,8 +99,8 @@ class TrainingRun:
         is_judged = fraction == 0 or held_back >= FEWEST_HELD_BACK
         self._learns = is_judged or not settings.is_all_text
         fraction = fraction if self._learns else 0.0
-        num_folds = _num_folds(settings, held_back) if self._learns else 1
-        splits = [hold_back(network, fraction, seed, number) for number in range(num_folds)]
+        count = num_folds(settings, held_back) if self._learns else 1
+        splits = [hold_back(network, fraction, seed, number) for number in range(count)]
         self.vocabulary = Vocabulary.of(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
@@ -281,7 +281,8 @@ def _mean(aucs: tuple[float, ...]) -> float | None:
     return sum(aucs) / len(aucs) if aucs else None
 
 
-def _num_folds(settings: Settings, held_back: int) -> int:
+def num_folds(settings: Settings, held_back: int) -> int:
+    """Return how often to train, when so many edges can be held back."""
     if settings.folds is not None:
         return settings.folds
     return NUM_FOLDS if settings.is_all_text and 0 < held_back < ENOUGH_HELD_BACK else 1

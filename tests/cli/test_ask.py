@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -48,6 +49,32 @@ def test_similar_as_csv(inside: Run) -> None:
     rows = list(csv.DictReader(io.StringIO(text)))
     assert list(rows[0]) == ["id", "score", "linked", "labels", "text"]
     assert len(rows) == 3
+
+
+def test_what_is_like_a_vertex_is_answered_without_torch(cli_folder: Path) -> None:
+    script = """
+import sys
+from dmte.cli import main
+try:
+    main(["similar", "model", "--vertex", "b-tree", "-k", "1"])
+except SystemExit as stopped:
+    print(stopped.code, "torch" in sys.modules, "scipy" in sys.modules)
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, cwd=cli_folder, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 False False"
+
+
+def test_an_approximate_answer_keeps_its_index_in_the_model_folder(
+    inside: Run, cli_folder: Path
+) -> None:
+    pytest.importorskip("usearch")
+    exact = answer(inside, "similar", "model", "--vertex", "b-tree", "--json")
+    assert answer(inside, "similar", "model", "--vertex", "b-tree", "--approximate", "--json")
+    by_text = ("similar", "model", "--text", "sorted keys on disk", "-k", "3", "--approximate")
+    assert len(answer(inside, *by_text, "--csv").splitlines()) == 4
+    assert {path.name for path in cli_folder.glob("model/index-*")} == {"index-both", "index-text"}
+    assert answer(inside, "similar", "model", "--vertex", "b-tree", "--json") == exact
 
 
 def test_suggestions_are_not_linked_yet(inside: Run) -> None:
@@ -116,6 +143,10 @@ def test_the_projector_gets_texts_and_labels(inside: Run, cli_folder: Path) -> N
         ),
         (["similar", "model", "--text", "tree", "--half", "structure"], "a text has no links"),
         (["similar", "model", "--text", "tree", "--label", "cats"], "the labels are algebra"),
+        (
+            ["similar", "model", "--vertex", "b-tree", "--label", "trees", "--approximate"],
+            "--approximate knows no labels",
+        ),
         (["similar", "model", "--text", "tree", "--json", "--csv"], "choose --json or --csv"),
         (["similar", "nowhere", "--text", "tree"], "nowhere"),
         (["suggest", "model", "--vertex", "b-tre"], "did you mean 'b-tree'"),

@@ -352,3 +352,16 @@ def test_a_parquet_file_with_flipped_bytes_gives_a_network_or_a_network_error(
 
 def test_a_table_knows_its_rows() -> None:
     assert read_table(write("v.csv", "id,text\na,b\nc,d\n")).num_rows == 2
+
+
+def test_edges_of_a_parquet_file_are_read_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dmte.network.table_files.BATCH", 2)
+    pq.write_table(pa.table({"id": list("abcde"), "text": list("vwxyz")}), "v.parquet")
+    ends = {"source": list("abcde"), "target": [*"bcde", " a "], "weight": [1, 2, 3, 4, 5]}
+    pq.write_table(pa.table(ends), "e.parquet")
+    network = read_tables("v.parquet", "e.parquet")
+    assert network.texts == tuple("vwxyz")
+    assert network.edges.tolist() == [[0, 1], [1, 2], [2, 3], [3, 4], [4, 0]]
+    pq.write_table(pa.table(ends | {"target": [*"bcd", "f", "a"]}), "e.parquet")
+    with pytest.raises(NetworkError, match=r"row 3 of e\.parquet: the target must be one of"):
+        read_tables("v.parquet", "e.parquet")

@@ -33,16 +33,18 @@ def encode(encoder: BiLSTM, texts: list[Tensor]) -> Tensor:
     return features
 
 
+def slow_row(encoder: BiLSTM, text: Tensor) -> Tensor:
+    """Return (1 / |t|) Σ_i (h→_i ⊕ h←_i) by torch's own LSTM."""
+    words = encoder.words[text]
+    there = encoder.there(words)[0]
+    back = encoder.back(words.flip(0))[0].flip(0)
+    return torch.cat([there, back], dim=1).mean(dim=0)
+
+
 def slow_encode(encoder: BiLSTM, texts: list[Tensor]) -> Tensor:
-    """Return (1 / |t|) Σ_i (h→_i ⊕ h←_i), text by text."""
-    rows = []
+    """Return the row of every text, text by text."""
     with torch.no_grad():
-        for text in texts:
-            words = encoder.words[text]
-            there = encoder.there(words)[0]
-            back = encoder.back(words.flip(0))[0].flip(0)
-            rows.append(torch.cat([there, back], dim=1).mean(dim=0))
-    return torch.stack(rows)
+        return torch.stack([slow_row(encoder, text) for text in texts])
 
 
 def test_texts_of_any_length_equal_each_text_on_its_own(encoder: BiLSTM) -> None:
@@ -61,16 +63,29 @@ def test_empty_texts_do_not_move_the_others(encoder: BiLSTM) -> None:
 
 
 def test_more_texts_than_one_block_equal_each_text_on_its_own(encoder: BiLSTM) -> None:
-    lengths = torch.randint(1, 6, (2 * BLOCK + 3,), generator=torch.Generator().manual_seed(2))
+    lengths = torch.randint(1, 4, (2 * BLOCK + 3,), generator=torch.Generator().manual_seed(2))
     texts = random_texts(lengths.tolist())
     assert len(encoder.prepare(joined(texts)).blocks) == 3
     torch.testing.assert_close(encode(encoder, texts), slow_encode(encoder, texts))
 
 
+def test_the_gradient_is_that_of_each_text_on_its_own(encoder: BiLSTM) -> None:
+    texts = random_texts([3, 0, 1, 8, 8, 2, 0, 1, 5])
+    filled = [text for text in texts if len(text)]
+    pull = torch.randn(len(filled), DIM, generator=torch.Generator().manual_seed(3)).double()
+    slow_rows = torch.stack([slow_row(encoder, text) for text in filled])
+    slow = torch.autograd.grad((slow_rows * pull).sum(), list(encoder.parameters()))
+    rows = encoder(encoder.prepare(joined(texts)))
+    rows = rows[[at for at, text in enumerate(texts) if len(text)]]
+    fast = torch.autograd.grad((rows * pull).sum(), list(encoder.parameters()))
+    for one, other in zip(fast, slow, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 @pytest.mark.parametrize("count", [BLOCK - 1, BLOCK, BLOCK + 1])
 def test_a_block_is_full_before_the_next_begins(encoder: BiLSTM, count: int) -> None:
     blocks = encoder.prepare(joined(random_texts([1] * count))).blocks
-    assert [len(block.texts) for block in blocks] == ([BLOCK, 1] if count > BLOCK else [count])
+    assert [block.num_texts for block in blocks] == ([BLOCK, 1] if count > BLOCK else [count])
 
 
 def test_a_text_longer_than_the_limit_equals_its_first_words(encoder: BiLSTM) -> None:

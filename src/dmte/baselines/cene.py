@@ -50,8 +50,7 @@ from dmte.network import TextualNetwork
 from dmte.progress import track
 from dmte.randomness import generator_for
 from dmte.text import TextEncoder, TokenizedTexts, Vocabulary, WordAverage
-from dmte.text.bilstm import PreparedTexts
-from dmte.text.gru import BiGru, Gru
+from dmte.text.gru import BiGru, Gru, PreparedTexts
 
 CONTENT_ENCODERS: Mapping[str, type[TextEncoder[Any, Any]]] = MappingProxyType(
     {"word-average": WordAverage, "rnn": Gru, "birnn": BiGru}

@@ -136,13 +136,17 @@ def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
     """Return what training takes, or why there is nothing to train on."""
     from dmte.config import Settings
     from dmte.estimate import estimate
+    from dmte.memory import resident_bytes
 
+    held = resident_bytes()  # With Python, torch and the network, as a training begins.
     try:
         cost = estimate(network, Settings())
     except TrainingError as problem:
         return {"training": str(problem)}
     return {
         "training_memory_mb": round(cost.memory_bytes / 1e6),
+        "peak_memory_mb": None if held is None else round((held + cost.memory_bytes) / 1e6),
+        "epoch_seconds": round(cost.epoch_seconds, 3),
         "training_seconds": round(cost.seconds, 1),
     }
 

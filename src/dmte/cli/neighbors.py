@@ -1,30 +1,51 @@
 """Neighbors for people, the way the paper's Table 3 shows them."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from rich.text import Text
 
 from dmte.cli.output import cell, column, grid, rendered, shorten, terminal_width
 
 if TYPE_CHECKING:
-    from dmte.embedding import Neighbor
-    from dmte.network import TextualNetwork
+    from dmte.named_vectors import Neighbor
 
 LINKED = "*"
 """Marks a vertex that shares an edge with the query."""
 COLUMNS = ("id", "score", "linked", "labels", "text")
 
 
+@runtime_checkable
+class Described(Protocol):
+    """What is shown of vertices: a network has it, and a stored model."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The text of every vertex."""
+
+    @property
+    def labels(self) -> Sequence[Collection[str]] | None:
+        """The labels of every vertex, if there are any."""
+
+    @property
+    def edges(self) -> Any:
+        """A row (source, target) per edge, an array or a tensor."""
+
+    def position(self, name: str) -> int:
+        """Return where a vertex stands."""
+
+
 def describe(
-    network: "TextualNetwork", vertex: str | None, neighbors: "Sequence[Neighbor]"
+    network: Described, vertex: str | None, neighbors: "Sequence[Neighbor]"
 ) -> list[dict[str, Any]]:
     """Return each neighbor with its score, its text and whether an edge joins it to the query."""
     linked: set[int] = set()
     if vertex is not None:
+        import numpy as np
+
         position = network.position(vertex)
-        touching = network.edges[(network.edges == position).any(dim=1)]
-        linked = set(touching.flatten().tolist())
+        edges = np.asarray(network.edges)
+        linked = set(edges[(edges == position).any(axis=1)].flatten().tolist())
     found = ((name, score, network.position(name)) for name, score in neighbors)
     return [
         {

@@ -17,6 +17,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from dmte.cli.output import JsonOption as JsonOption
 from dmte.cli.output import complete
 from dmte.cli.settings import first_sentence
 from dmte.errors import ConfigError
@@ -50,7 +51,6 @@ FeaturesOption = Annotated[
     Path | None,
     typer.Option(help="Features in place of words: .npy or .npz, or a sentence encoder's folder."),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 PATIENCE = 1.0  # seconds of reading before a bar is shown: some tens of megabytes of a table
 STEP = 0.01  # of the whole, between two changes of the bar

@@ -20,7 +20,9 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from dmte.errors import ConfigError
+from dmte.spreadsheets import spreadsheet_safe
 
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
 
 
@@ -148,8 +150,6 @@ def _cut(line: str, width: int) -> str:
 
 
 def _cell(value: object) -> object:
-    from dmte.export import spreadsheet_safe
-
     if isinstance(value, (list, tuple)):
         value = ";".join(map(str, value))
     return spreadsheet_safe(value) if isinstance(value, str) else value

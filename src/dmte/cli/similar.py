@@ -1,4 +1,7 @@
-"""``dmte similar``: the vertices closest to one vertex, or to a text (section 5.3)."""
+"""``dmte similar``: the vertices closest to one vertex, or to a text (section 5.3).
+
+For a vertex torch is not loaded, which takes longer than everything else.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -6,16 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dmte.choices import Half
-from dmte.cli.neighbors import COLUMNS, describe, table
-from dmte.cli.networks import JsonOption
-from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
+from dmte.cli.neighbors import COLUMNS, Described, describe, table
+from dmte.cli.output import CsvOption, JsonOption, print_csv, print_json, refuse_both
 from dmte.errors import ConfigError, warn
 
 if TYPE_CHECKING:
-    from jaxtyping import Bool
-    from torch import Tensor
-
-    from dmte.network import TextualNetwork
+    from dmte.named_vectors import Neighbor
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
 CountOption = Annotated[int, typer.Option("-k", help="How many to show.")]
@@ -30,6 +29,13 @@ def similar(
         str | None, typer.Option(help="Show only vertices that carry this label.")
     ] = None,
     k: CountOption = 10,
+    approximate: Annotated[
+        bool,
+        typer.Option(
+            "--approximate",
+            help="Ask an index, which may miss some; the first time builds it in the model folder.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
@@ -39,15 +45,13 @@ def similar(
         raise ConfigError("give either --vertex ID or --text TEXT")
     if text is not None and half == "structure":
         raise ConfigError("a text has no links, so there is no structure half to compare it by")
-    from dmte.trained import TrainedModel
-
-    trained = TrainedModel.load(model)
-    among = None if label is None else _with_label(trained.network, label)
+    if approximate and label is not None:
+        raise ConfigError("--approximate knows no labels; leave it out, a search by label is exact")
     if vertex is not None:
-        neighbors = trained.embedding.most_similar(vertex, k, half=half, among=among)
+        network, neighbors = _like_vertex(model, vertex, half, label, k, approximate=approximate)
     else:
-        neighbors = trained.most_similar_to_text(str(text), k, among=among)
-    rows = describe(trained.network, vertex, neighbors)
+        network, neighbors = _like_text(model, str(text), label, k, approximate=approximate)
+    rows = describe(network, vertex, neighbors)
     if len(rows) < k:
         warn(f"there are only {len(rows):,} to show, not {k:,}")
     if as_json:
@@ -55,21 +59,32 @@ def similar(
     elif as_csv:
         print_csv(rows, COLUMNS)
     else:
-        position = None if vertex is None else trained.network.position(vertex)
-        print(
-            table(f"Query: {text if position is None else trained.network.texts[position]}", rows)
-        )
+        query = text if vertex is None else network.texts[network.position(vertex)]
+        print(table(f"Query: {query}", rows))
 
 
-def _with_label(network: "TextualNetwork", label: str) -> "Bool[Tensor, ' vertices']":
-    """Return which vertices carry a label.
+def _like_vertex(
+    folder: Path, vertex: str, half: Half, label: str | None, k: int, *, approximate: bool
+) -> "tuple[Described, list[Neighbor]]":
+    from dmte.named_vectors import Search
+    from dmte.stored import StoredModel, with_label
 
-    Raises:
-        ConfigError: None does; the labels there are are named.
-    """
+    stored = StoredModel.read(folder)
+    among = None if label is None else with_label(stored.labels, label)
+    search = Search(k, half, among, approximate)
+    return stored, stored.vectors.most_similar([vertex], search)[0]
+
+
+def _like_text(
+    folder: Path, text: str, label: str | None, k: int, *, approximate: bool
+) -> "tuple[Described, list[Neighbor]]":
     import torch
 
-    if label not in network.classes:
-        known = ", ".join(network.classes[:20]) or "none"
-        raise ConfigError(f"no vertex carries the label {label!r}; the labels are {known}")
-    return torch.tensor([label in classes for classes in network.labels or ()])
+    from dmte.stored import with_label
+    from dmte.trained import TrainedModel
+
+    trained = TrainedModel.load(folder)
+    network = trained.network
+    among = None if label is None else torch.from_numpy(with_label(network.labels, label))
+    found = trained.most_similar_to_text(text, k, among=among, approximate=approximate)
+    return network, found

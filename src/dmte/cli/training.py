@@ -192,9 +192,7 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
         yield show
 
 
-def _open_run(
-    order: Order, network: TextualNetwork, checkpoint: Path, team: Team
-) -> TrainingRun:
+def _open_run(order: Order, network: TextualNetwork, checkpoint: Path, team: Team) -> TrainingRun:
     if team.size == 1 and not order.force:
         refuse_too_large(network, order.settings)
     is_left = team.say("left" if is_stored(checkpoint) else "") == "left"

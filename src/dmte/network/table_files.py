@@ -4,7 +4,7 @@ import csv
 import io
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -17,9 +17,10 @@ from dmte.network.bibtex import read_bibtex
 from dmte.network.content import Content, kind_of, read_content
 from dmte.network.frames import table_from_frame
 from dmte.network.json_files import read_json, read_json_lines
-from dmte.network.tables import Table
+from dmte.network.tables import LazyColumns, Table
 from dmte.progress import track
 
+BATCH = 1 << 16  # Rows of a Parquet file that are held at a time.
 _field_limit_lock = threading.Lock()
 
 
@@ -79,7 +80,7 @@ def _refuse_other_separator(place: str, header: list[str], delimiter: str) -> No
 
 def _records(path: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield every record that is not blank with the line it begins on."""
-    lines = track(list(io.StringIO(text, newline="")))
+    lines = track(io.StringIO(text, newline=""), total=text.count("\n") + 1)
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     begin = 1
     try:
@@ -111,16 +112,38 @@ def _field_limit(length: int) -> Iterator[None]:
 
 
 def _read_parquet(content: Content) -> Table:
+    """Return a table that reads the columns it is asked for, a batch of rows at a time."""
     path = content.name
+    with _parquet_errors(path):
+        file = pq.ParquetFile(pa.BufferReader(content.data))
+    _refuse_duplicates(path, file.schema_arrow.names)
+
+    def batches(column: str) -> Iterator[Sequence[object]]:
+        with _parquet_errors(path):
+            for batch in file.iter_batches(BATCH, columns=[column]):
+                part = pa.Table.from_batches([batch])
+                part.validate(full=True)
+                yield table_from_frame(part, path).columns[column]
+
+    def cells(column: str) -> Sequence[object]:
+        return [cell for batch in batches(column) for cell in batch]
+
+    return Table(
+        name=path,
+        columns=LazyColumns(file.schema_arrow.names, cells),
+        place=lambda row: f"row {row} of {path}",
+        batches=batches,
+        known_rows=file.metadata.num_rows,
+    )
+
+
+@contextmanager
+def _parquet_errors(path: str) -> Iterator[None]:
     try:
-        with pq.ParquetFile(pa.BufferReader(content.data)) as file:
-            table = file.read()
-        table.validate(full=True)
+        yield
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise NetworkError(f"{path} is not a Parquet file, or damaged: {reason}") from None
-    _refuse_duplicates(path, table.column_names)
-    return table_from_frame(table, path)
 
 
 def _refuse_duplicates(place: str, names: list[str]) -> None:

@@ -11,13 +11,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from numbers import Integral, Real
 from reprlib import Repr
-from typing import SupportsFloat
+from typing import Any, SupportsFloat
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.errors import NetworkError, UnknownVertexError, warn
+from dmte.names import find_position
 from dmte.network.columns import (
     GUESSED,
     Columns,
@@ -27,7 +29,7 @@ from dmte.network.columns import (
     find_vertex_columns,
     listed,
 )
-from dmte.network.textual_network import TextualNetwork, find_position
+from dmte.network.textual_network import TextualNetwork
 
 SEPARATOR = ";"  # Between several labels or links in one cell of a CSV or TSV.
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";", "。", "！", "？")
@@ -62,19 +64,32 @@ class Table:
 
     name: str
     """What errors call it: a file's path, or "the edges frame"."""
-    columns: Mapping[str, Sequence[object]]
-    """The cells of every column; None where there is nothing."""
+    columns: Mapping[str, Any]
+    """The cells of every column, a sequence; None where there is nothing."""
     place: Callable[[int], str]
     """Where a row, counted from 0, came from: "edges.csv, line 7"."""
     delimited: bool = False
     """Whether it is a CSV or TSV: all cells are strings, and its header line may be missing."""
     open_links: bool = False
     """Whether links may lead to what is not in it, as those of a part of a literature do."""
+    batches: Callable[[str], Iterator[Sequence[object]]] | None = None
+    """The cells of a column a batch of rows at a time, where they need not be held all at once."""
+    known_rows: int | None = None
+    """The number of rows, where it is known without reading a column."""
 
     @property
     def num_rows(self) -> int:
         """The number of rows."""
+        if self.known_rows is not None:
+            return self.known_rows
         return len(next(iter(self.columns.values()), ()))
+
+    def parts(self, column: str) -> Iterator[Sequence[object]]:
+        """Yield the cells of a column, a batch at a time if that can be done."""
+        if self.batches is None:
+            yield self.columns[column]
+        else:
+            yield from self.batches(column)
 
 
 def network_from_tables(
@@ -228,7 +243,9 @@ def _labels(vertices: Table, column: str | None) -> tuple[frozenset[str], ...] |
     if column is None:
         return None
     cells = enumerate(vertices.columns[column])
-    labels = tuple(frozenset(_several(vertices, row, "label", value)) for row, value in cells)
+    shared: dict[frozenset[str], frozenset[str]] = {}  # A set of its own per vertex takes much.
+    found = (frozenset(_several(vertices, row, "label", value)) for row, value in cells)
+    labels = tuple(shared.setdefault(classes, classes) for classes in found)
     return labels if any(labels) else None
 
 
@@ -272,13 +289,30 @@ def _edges(
     found = find_edge_columns(edges.name, edges.columns, columns)
     if edges.delimited and found.by_place:
         _check_header(edges, found, positions)
-    ends = []
-    for what, names in zip(("source", "target"), _ends(edges, found), strict=True):
-        lost = next((row for row, name in enumerate(names) if name not in positions), None)
-        if lost is not None:
-            _find(positions, names[lost], edges.place(lost), what, vertices)
-        ends.append(torch.tensor([positions[name] for name in names], dtype=torch.int64))
+    roles = (("source", found.source), ("target", found.target))
+    ends = [_end_positions(edges, what, column, positions, vertices) for what, column in roles]
     return torch.stack(ends, dim=1), _weights(edges, found.weight)
+
+
+def _end_positions(
+    edges: Table, what: str, column: str, positions: Mapping[str, int], vertices: str
+) -> Int[Tensor, " edges"]:
+    """Return the position of one end of every edge; names are held a batch at a time."""
+    at: Callable[[Any], int] = positions.__getitem__
+    found, first = [], 0
+    for cells in edges.parts(column):
+        try:  # Most cells are ids as they are.
+            ends = np.fromiter(map(at, cells), np.int64, len(cells))
+        except (KeyError, TypeError):
+            names = _cells_as_names(edges, cells, what, first)
+            _refuse_empty(edges, what, names, first)
+            lost = next((row for row, name in enumerate(names) if name not in positions), None)
+            if lost is not None:
+                _find(positions, names[lost], edges.place(first + lost), what, vertices)
+            ends = np.fromiter(map(at, names), np.int64, len(names))
+        found.append(ends)
+        first += len(cells)
+    return torch.from_numpy(np.concatenate(found) if found else np.empty(0, np.int64))
 
 
 def _check_header(edges: Table, found: EdgeColumns, positions: Mapping[str, int]) -> None:
@@ -294,10 +328,14 @@ def _ends(edges: Table, found: EdgeColumns) -> tuple[list[str], list[str]]:
     sources = _names(edges, found.source, "source")
     targets = _names(edges, found.target, "target")
     for what, names in (("source", sources), ("target", targets)):
-        if not all(names):
-            place = edges.place(names.index(""))
-            raise NetworkError(f"{place}: the edge has no {what}; every edge needs two ends")
+        _refuse_empty(edges, what, names, 0)
     return sources, targets
+
+
+def _refuse_empty(edges: Table, what: str, names: list[str], first: int) -> None:
+    if not all(names):
+        place = edges.place(first + names.index(""))
+        raise NetworkError(f"{place}: the edge has no {what}; every edge needs two ends")
 
 
 def _find(positions: Mapping[str, int], name: str, place: str, what: str, vertices: str) -> int:
@@ -350,6 +388,8 @@ def _number(value: object) -> float:
 
 def _several(table: Table, row: int, what: str, value: object) -> list[str]:
     """Return the names in a cell that may hold none, one, or several."""
+    if type(value) is str and not table.delimited:  # Most labels.
+        return [name] if (name := value.strip()) else []
     if table.delimited and isinstance(value, str):
         value = value.split(SEPARATOR)
     cells = list(value) if isinstance(value, Iterable) and _is_list(value) else [value]
@@ -363,9 +403,17 @@ def _is_list(value: object) -> bool:
 
 
 def _names(table: Table, column: str, what: str) -> list[str]:
+    names: list[str] = []
+    for cells in table.parts(column):
+        names += _cells_as_names(table, cells, what, len(names))
+    return names
+
+
+def _cells_as_names(table: Table, cells: Sequence[object], what: str, first: int) -> list[str]:
+    """Return the cells of a column from row ``first`` on as ids."""
     return [
         value.strip() if type(value) is str else _name(table, row, what, value)
-        for row, value in enumerate(table.columns[column])
+        for row, value in enumerate(cells, start=first)
     ]
 
 

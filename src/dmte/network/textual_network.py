@@ -10,8 +10,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
-from itertools import islice
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +17,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.errors import NetworkError, UnknownVertexError
+from dmte.errors import NetworkError
+from dmte.names import find_position
 from dmte.notebook import html_table
 
 Labels = Sequence[frozenset[str]]
@@ -255,24 +254,6 @@ def adjacency_matrix(
 def _is_a(value: object, kind: type) -> bool:
     """Return whether ``value`` is what its annotation says, which callers may not have checked."""
     return isinstance(value, kind)
-
-
-def find_position(positions: Mapping[str, int], name: str) -> int:
-    """Return ``positions[name]``, or propose names that come close.
-
-    Raises:
-        UnknownVertexError: The name is not there.
-    """
-    if name in positions:
-        return positions[name]
-    # Comparing takes long for long names and for many; the hint is not worth a wait.
-    known = {other[:80].casefold(): other[:80] for other in islice(positions, 20_000)}
-    wanted = str(name)[:80].casefold()
-    # A note in a folder is named by its path, and thought of by its last part.
-    inside = [other for other in known if other.endswith(f"/{wanted}")]
-    close = inside[:3] or get_close_matches(wanted, known, n=3)
-    hint = f"; did you mean {' or '.join(repr(known[match]) for match in close)}?" if close else ""
-    raise UnknownVertexError(f"there is no vertex {name!r}{hint}")
 
 
 def _plural(count: int, noun: str) -> str:

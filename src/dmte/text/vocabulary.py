@@ -1,17 +1,7 @@
-"""Texts to words to numbers (section 4.2).
+"""Words to numbers (section 4.2); ``words`` says what a word is."""
 
-The paper says "a word sequence" and no more. Here a word is a run of letters, digits and marks in
-lower case after Unicode's compatibility normalization (NFKC); Chinese, which is written without
-spaces, is split into its ideographs, one token each.
-"""
-
-import re
-import sys
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from unicodedata import category, normalize
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,33 +10,8 @@ from jaxtyping import Int
 from torch import Tensor
 
 from dmte.errors import ConfigError
-
-# The CJK unified ideographs, their extensions and the compatibility ideographs.
-_IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
-_ASCII_WORD = re.compile(r"[a-z0-9]+")
-
-
-def tokenize(text: str) -> list[str]:
-    """Return the words of ``text`` in order.
-
-    >>> tokenize("The K-D-B-Tree: a search structure")
-    ['the', 'k', 'd', 'b', 'tree', 'a', 'search', 'structure']
-    >>> tokenize("图 graph 嵌入")
-    ['图', 'graph', '嵌', '入']
-    """
-    if text.isascii():
-        return _ASCII_WORD.findall(text.lower())
-    # Again after lowering: some capitals have a small letter only in decomposed form.
-    lowered = normalize("NFKC", normalize("NFKC", text).lower())
-    return _unicode_word().findall(lowered)
-
-
-@cache
-def _unicode_word() -> re.Pattern[str]:
-    """Return the pattern of an ideograph, or of a letter or digit with what follows it."""
-    marks = "".join(c for c in map(chr, range(0x300, sys.maxunicode)) if category(c)[0] == "M")
-    letter = rf"(?![{_IDEOGRAPH}_])\w"
-    return re.compile(rf"[{_IDEOGRAPH}]|{letter}(?:{letter}|[{marks}])*")
+from dmte.words import number_words
+from dmte.words import tokenize as tokenize
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,8 +87,10 @@ class Vocabulary:
             raise ConfigError(
                 f"min_count and max_size must be at least 1, not {min_count} and {max_size}"
             )
-        counts = Counter(word for text in texts for word in tokenize(text))
-        frequent = [(-count, word) for word, count in counts.items() if count >= min_count]
+        found = number_words(texts, torch.get_num_threads())
+        counts = np.bincount(found.numbers, minlength=len(found.words)).tolist()
+        pairs = zip(counts, found.words, strict=True)
+        frequent = [(-count, word) for count, word in pairs if count >= min_count]
         kept = sorted(frequent)[:max_size]
         return cls(tuple(sorted(word for _, word in kept)))
 
@@ -132,13 +99,13 @@ class Vocabulary:
 
     def encode(self, texts: Sequence[str]) -> TokenizedTexts:
         """Return ``texts`` as word numbers, words outside the vocabulary left out."""
-        numbers: list[int] = []
-        offsets = [0]
-        for text in texts:
-            numbers.extend(self._numbers[word] for word in tokenize(text) if word in self._numbers)
-            offsets.append(len(numbers))
+        found = number_words(texts, torch.get_num_threads())
+        known = np.array([self._numbers.get(word, -1) for word in found.words], dtype=np.int64)
+        tokens = known[found.numbers] if len(known) else np.empty(0, np.int64)
+        is_known = tokens >= 0
+        ends = np.concatenate([[0], found.lengths.cumsum(dtype=np.int64)])
+        # How many known words there are before every word, and after the last.
+        before = np.concatenate([[0], is_known.cumsum(dtype=np.int64)])
         return TokenizedTexts(
-            torch.tensor(numbers, dtype=torch.int64),
-            torch.tensor(offsets, dtype=torch.int64),
-            len(self),
+            torch.from_numpy(tokens[is_known]), torch.from_numpy(before[ends]), len(self)
         )

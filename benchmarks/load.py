@@ -1,0 +1,99 @@
+"""How long does it take to read a large network, and how much memory?
+
+A network of ``LargeTopics`` is written once as Parquet, CSV and JSON Lines, and read in a process
+of its own each time; then its words are numbered. *Held* is what the process has of the network
+when it is read, *peak* the most it had meanwhile. Prints a table and writes load.json beside this
+file.
+
+    python benchmarks/load.py [--largest 1e6] [--threads 2]
+"""
+
+import argparse
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import pyarrow.csv as pc  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import torch
+from measuring import in_a_process, peak, reset_peak, sizes_up_to, store, table
+
+from dmte.network import read_tables
+from dmte.network.synthetic import LargeTopics
+from dmte.text import Vocabulary
+
+KINDS = ("parquet", "csv", "jsonl")
+
+
+def measure(work: dict[str, Any]) -> dict[str, Any]:
+    """Return seconds and megabytes of reading one network."""
+    torch.set_num_threads(work["threads"])
+    folder, kind = Path(work["folder"]), work["kind"]
+    before = reset_peak()
+    began = perf_counter()
+    network = read_tables(folder / f"vertices.{kind}", folder / f"edges.{kind}")
+    read = perf_counter() - began
+    of_reading, held = peak() - before, reset_peak() - before
+    began = perf_counter()
+    vocabulary = Vocabulary.of(network.texts)
+    vocabulary.encode(network.texts)
+    return {
+        "read_s": round(read, 2),
+        "peak_mb": round(of_reading / 1e6),
+        "held_mb": round(held / 1e6),
+        "words_s": round(perf_counter() - began, 2),
+        "words": len(vocabulary),
+    }
+
+
+def write_as(folder: Path, kind: str) -> int:
+    """Write what is there as Parquet in another format, batch by batch; return the bytes."""
+    total = 0
+    for name in ("vertices", "edges"):
+        target = folder / f"{name}.{kind}"
+        file = pq.ParquetFile(folder / f"{name}.parquet")
+        if kind == "csv":
+            with pc.CSVWriter(target, file.schema_arrow) as writer:
+                for batch in file.iter_batches():
+                    writer.write_batch(batch)
+        elif kind == "jsonl":
+            with target.open("w", encoding="utf-8") as lines:
+                for batch in file.iter_batches():
+                    lines.writelines(json.dumps(row) + "\n" for row in batch.to_pylist())
+        total += target.stat().st_size
+    return total
+
+
+def main() -> None:
+    """Measure every size and format, print the table and store it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--largest", type=float, default=1e6)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        print(json.dumps(measure(arguments.work)))
+        return
+    results = []
+    for size in sizes_up_to(arguments.largest, smallest=1e4):
+        with TemporaryDirectory() as name:
+            folder = Path(name)
+            began = perf_counter()
+            LargeTopics(num_vertices=size).write(folder, seed=0)
+            drawn = round(perf_counter() - began, 2)
+            for kind in KINDS:
+                row = {"vertices": size, "edges": 5 * size, "format": kind}
+                row |= {"file_mb": round(write_as(folder, kind) / 1e6), "drawn_s": drawn}
+                row |= in_a_process(
+                    Path(__file__), folder=name, kind=kind, threads=arguments.threads
+                )
+                results.append(row)
+                print(table([row]).splitlines()[-1], flush=True)
+    print(table(results))
+    store(__file__, results, arguments.threads)
+
+
+if __name__ == "__main__":
+    main()

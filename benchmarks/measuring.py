@@ -1,0 +1,110 @@
+"""What the benchmarks share: processes of their own, the machine, tables, and where results go."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parent
+PAGE = FOLDER / "README.md"
+
+
+def in_a_process(script: Path, **work: Any) -> dict[str, Any]:
+    """Return what ``script``, called with one piece of work in JSON, prints as JSON, or its error.
+
+    A process of its own starts with an empty memory, and its peak is that of this work alone.
+    """
+    command = [sys.executable, str(script), "--work", json.dumps(work)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        return {"error": f"exit code {done.returncode}"}
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def reset_peak() -> int:
+    """Begin to count the peak of memory anew; return the bytes that are held now."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _status("VmRSS")
+
+
+def peak() -> int:
+    """Return the most bytes that were held since."""
+    return _status("VmHWM")
+
+
+def _status(name: str) -> int:
+    return 1024 * int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0])
+
+
+def sizes_up_to(largest: float, smallest: float = 1e3) -> list[int]:
+    """Return powers of ten."""
+    found = [int(smallest)]
+    while found[-1] * 10 <= largest:
+        found.append(found[-1] * 10)
+    return found
+
+
+def store(script: str, results: Sequence[Mapping[str, Any]], threads: int) -> None:
+    """Write the results beside the script, and into its place in README.md."""
+    revision = ["git", "rev-parse", "--short", "HEAD"]
+    machine = {
+        "processor": platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "threads": threads,
+        "python": platform.python_version(),
+        "revision": subprocess.run(
+            revision, capture_output=True, text=True, check=False, cwd=FOLDER
+        ).stdout.strip(),
+    }
+    path = Path(script).with_suffix(".json")
+    path.write_text(json.dumps({"machine": machine, "results": list(results)}, indent=2) + "\n")
+    PAGE.write_text(with_tables(PAGE.read_text("utf-8")), "utf-8")
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as a Markdown table with a column per name that occurs.
+
+    >>> print(table([{"vertices": 1000, "seconds": 0.25}]))
+    | vertices | seconds |
+    | --- | --- |
+    | 1,000 | 0.25 |
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    lines = [names, ["---"] * len(names)]
+    lines += [[_cell(row.get(name)) for name in names] for row in rows]
+    heads = [name.replace("_", " ") for name in names]
+    return "\n".join(f"| {' | '.join(line)} |" for line in [heads, *lines[1:]])
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def with_tables(page: str) -> str:
+    """Return the page with the table of every JSON file between the lines that ask for it.
+
+    ``<!-- scale.json -->`` and ``<!-- end -->`` hold the table of scale.json, if there is one.
+    """
+    parts = page.split("<!-- ")
+    for at, part in enumerate(parts):
+        name = part.partition(" -->")[0]
+        path = FOLDER / name
+        if at and name.endswith(".json") and path.exists():
+            known = json.loads(path.read_text("utf-8"))
+            made = known["machine"]
+            caption = f"On {made['threads']} threads, revision {made['revision']}."
+            parts[at] = f"{name} -->\n\n{table(known['results'])}\n\n{caption}\n\n"
+        elif at and name.endswith(".json"):
+            parts[at] = f"{name} -->\n\nNot measured yet.\n\n"
+    return "<!-- ".join(parts)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_tables(PAGE.read_text("utf-8")), "utf-8")

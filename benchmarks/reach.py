@@ -1,0 +1,119 @@
+"""How long does it take to a given AUC?
+
+Links of Cora and DBLP are hidden (strict, 55 % of the edges learned from), and every quick method
+learns from the rest, each in a process of its own. DMTE is asked about the hidden links after every
+few epochs, and the time until it first reaches the target is taken, without the asking; the others
+are asked once, at their end. The target is what texts diffused with nothing learned (lsa-diffused)
+reach in the same run. Prints a table and writes reach.json beside this file.
+
+    DMTE_DATA=... python benchmarks/reach.py [--networks cora,dblp] [--methods ...] [--threads 2]
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+from measuring import in_a_process, store, table
+
+from dmte.errors import DmteError
+from dmte.evaluation import find_method, strict_task
+from dmte.evaluation.link_prediction import LinkTask
+from dmte.method import DmteMethod
+from dmte.network import read_network
+from dmte.network.synthetic import PlantedTopics
+from dmte.training import TrainingRun
+
+SHARE = 0.55
+YARDSTICK = "lsa-diffused"
+QUICK = "lsa-diffused,dmte,dmte-paper,dmte-paper-text-only,tfidf,lsa,fastrp,adamic-adar,tadw,line"
+LOOKS = 20
+"""At the hidden links, over all epochs of a training."""
+
+
+def measure(work: dict[str, Any]) -> dict[str, Any]:
+    """Return the seconds of a method, what it reaches, and after how long it was good enough."""
+    torch.set_num_threads(work["threads"])
+    method = find_method(work["method"])
+    method.fit(PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(0)), 0)
+    task = strict_task(read_network(work["network"]), SHARE, seed=0)
+    if isinstance(method, DmteMethod):
+        return train(method, task, work["target"])
+    began = perf_counter()
+    fitted = method.fit(task.train, 0)
+    seconds = perf_counter() - began
+    auc = best_auc(task, fitted)
+    return outcome(seconds, auc, seconds if auc >= (work["target"] or 0.0) else None)
+
+
+def train(method: DmteMethod, task: LinkTask, target: float | None) -> dict[str, Any]:
+    """Return the same of a training, which is stopped again and again to be asked."""
+    seconds, reached, auc = 0.0, None, 0.0
+    began = perf_counter()
+    run = TrainingRun(task.train, method.settings(), 0)
+    every = max(1, method.epochs // LOOKS)
+    reports = run.epochs()
+    is_going = True
+    while is_going:
+        is_going = next(reports, None) is not None
+        if is_going and run.epoch % every:
+            continue
+        seconds += perf_counter() - began
+        auc = best_auc(task, run.result().embedding)
+        if reached is None and target is not None and auc >= target:
+            reached = seconds
+        began = perf_counter()
+    return outcome(seconds, auc, reached)
+
+
+def best_auc(task: LinkTask, scorer: Any) -> float:
+    """Return the AUC by dot product or cosine, whichever is higher."""
+    return max(scores.auc for scores in task.evaluate_ways(scorer).values())
+
+
+def outcome(seconds: float, auc: float, reached: float | None) -> dict[str, Any]:
+    """Return a row of the table."""
+    return {
+        "auc": round(100 * auc, 1),
+        "exact_auc": auc,
+        "seconds": round(seconds, 2),
+        "seconds_to_target": None if reached is None else round(reached, 2),
+    }
+
+
+def main() -> None:
+    """Measure every method on every network, print the table and store it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--networks", default="cora,dblp")
+    parser.add_argument("--methods", default=QUICK)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        print(json.dumps(measure(arguments.work)))
+        return
+    methods = [YARDSTICK, *(name for name in arguments.methods.split(",") if name != YARDSTICK)]
+    results = []
+    for network in arguments.networks.split(","):
+        try:
+            read_network(network)
+        except DmteError as problem:
+            sys.exit(f"reach.py: {problem}")
+        target = None
+        for method in methods:
+            work = {"network": network, "method": method, "target": target}
+            found = in_a_process(Path(__file__), **work, threads=arguments.threads)
+            if method == YARDSTICK:
+                target = found.get("exact_auc")
+            found.pop("exact_auc", None)
+            results.append({"network": network, "method": f"`{method}`"} | found)
+            print(table(results[-1:]).splitlines()[-1], flush=True)
+    print(table(results))
+    store(__file__, results, arguments.threads)
+
+
+if __name__ == "__main__":
+    main()

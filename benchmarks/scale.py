@@ -1,0 +1,112 @@
+"""How do time and memory of an epoch grow with vertices, edges, words, hops and width?
+
+Networks with hubs and topics (``LargeTopics``) from 1e3 vertices on; from a middle size, one thing
+at a time is doubled. Every training runs in a process of its own: a few steps are timed and
+multiplied by the steps of an epoch, since an epoch of a million vertices takes many minutes. Prints
+a table and writes scale.json beside this file.
+
+    python benchmarks/scale.py [--largest 1e6] [--threads 2]
+"""
+
+import argparse
+import json
+import math
+import statistics
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import torch
+from measuring import in_a_process, peak, reset_peak, sizes_up_to, store, table
+
+from dmte.config import PAPER, Settings
+from dmte.estimate import Sizes, memory_bytes
+from dmte.method import DmteMethod
+from dmte.network.synthetic import LargeTopics
+from dmte.randomness import generator_for
+from dmte.training import TrainingRun
+
+DIM = 200
+ROUNDS = 5
+RECIPES = {"paper": PAPER, "recommended": Settings()}
+
+
+def measure(work: dict[str, Any]) -> dict[str, Any]:
+    """Return seconds of setting up and of an epoch, and the peak of memory."""
+    torch.set_num_threads(work["threads"])
+    network = LargeTopics(
+        num_vertices=work["vertices"],
+        edges_per_vertex=work["edges_per_vertex"],
+        words_per_text=work["words_per_text"],
+    ).draw(seed=0)
+    weights = tuple(0.5**hop for hop in range(work["hops"]))
+    settings = replace(RECIPES[work["recipe"]], dim=work["dim"], hop_weights=weights)
+    small = LargeTopics(num_vertices=300).draw(seed=0)  # Loads what torch loads when first used.
+    DmteMethod.of(replace(settings, dim=8, epochs=1)).fit(small, seed=0)
+    predicted = memory_bytes(Sizes.of(network, settings), settings)
+    before = reset_peak()
+    began = perf_counter()
+    run = TrainingRun(network, settings, seed=0)
+    set_up = perf_counter() - began
+    fold, taken = run.folds[0], []
+    generator = generator_for(0, "benchmark")
+    for _ in range(ROUNDS):
+        batch = torch.randperm(run.num_edges, generator=generator)[: fold.batch_size]
+        began = perf_counter()
+        fold.step(batch, generator)
+        taken.append(perf_counter() - began)
+    step = statistics.median(taken)
+    run.result()
+    return {
+        "set_up_s": round(set_up, 2),
+        "step_ms": round(1e3 * step, 1),
+        "epoch_s": round(step * math.ceil(run.num_edges / fold.batch_size) * len(run.folds), 3),
+        "training_mb": round((peak() - before) / 1e6),
+        "predicted_mb": round(predicted / 1e6),
+        "process_mb": round(peak() / 1e6),
+    }
+
+
+def plan(largest: float, threads: int) -> list[dict[str, Any]]:
+    """Return what to measure."""
+    plain = {
+        "edges_per_vertex": 5,
+        "words_per_text": 30,
+        "hops": 4,
+        "dim": DIM,
+        "threads": threads,
+    }
+    middle = int(min(1e5, largest))
+    larger = [{"edges_per_vertex": 10}, {"words_per_text": 60}, {"hops": 8}, {"dim": 2 * DIM}]
+    works = [plain | {"vertices": size} for size in sizes_up_to(largest)]
+    works += [plain | {"vertices": middle} | change for change in larger]
+    return [{"recipe": recipe} | work for recipe in RECIPES for work in works]
+
+
+def main() -> None:
+    """Measure everything, print the table and store it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--largest", type=float, default=1e6)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        print(json.dumps(measure(arguments.work)))
+        return
+    results = []
+    for work in plan(arguments.largest, arguments.threads):
+        found = in_a_process(Path(__file__), **work)
+        work.pop("threads")
+        results.append(
+            {"recipe": work["recipe"], "vertices": work["vertices"]}
+            | {name: value for name, value in work.items() if name not in ("recipe", "vertices")}
+            | found
+        )
+        print(table(results[-1:]).splitlines()[-1], flush=True)
+    print(table(results))
+    store(__file__, results, arguments.threads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""How long does a question take, exact and approximate, and how much does the index miss?
+
+Vectors in clusters, 200 numbers wide: one question, a hundred at once, the building of the index,
+and the share of the ten exact neighbors that it finds (recall). Then ``dmte similar`` as a process
+on a stored model, from its cold start to its answer. Prints a table and writes search.json beside
+this file.
+
+    python benchmarks/search.py [--largest 1e6] [--threads 2]
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from time import perf_counter
+from typing import Any
+
+import torch
+from measuring import in_a_process, sizes_up_to, store, table
+
+from dmte.embedding import Embedding
+from dmte.packing import pack_json, pack_tensors
+from dmte.storage import write_parts
+
+DIM, K, QUERIES, ROUNDS = 200, 10, 100, 5
+
+
+def draw(vertices: int) -> Embedding:
+    """Return vectors in as many clusters as there are hundreds of vertices."""
+    generator = torch.Generator().manual_seed(0)
+    clusters = max(1, vertices // 100)
+    centers = torch.randn(clusters, DIM, generator=generator)
+    vectors = torch.randn(vertices, DIM, generator=generator)
+    vectors += centers[torch.randint(clusters, (vertices,), generator=generator)]
+    return Embedding([f"v{row}" for row in range(vertices)], vectors, DIM)
+
+
+def median_ms(action: Callable[[], object]) -> float:
+    """Return the median milliseconds of an action, once it is warm."""
+    action()
+    taken = []
+    for _ in range(ROUNDS):
+        began = perf_counter()
+        action()
+        taken.append(perf_counter() - began)
+    return round(1e3 * statistics.median(taken), 2)
+
+
+def measure(work: dict[str, Any]) -> dict[str, Any]:
+    """Return the milliseconds of questions, and how many neighbors the index finds."""
+    torch.set_num_threads(work["threads"])
+    embedding = draw(work["vertices"])
+    names = embedding.ids[:: max(1, len(embedding) // QUERIES)][:QUERIES]
+    exact = embedding.most_similar_to_each(names, K)
+    found: dict[str, Any] = {
+        "exact_ms": median_ms(lambda: embedding.most_similar(names[0], K)),
+        "exact_100_ms": median_ms(lambda: embedding.most_similar_to_each(names, K)),
+        "cold_similar_s": cold_start(embedding),
+    }
+    if not work["approximate"]:
+        return found
+    began = perf_counter()
+    embedding.most_similar(names[0], K, approximate=True)
+    built = perf_counter() - began
+    near = embedding.most_similar_to_each(names, K, approximate=True)
+    right = sum(
+        len({one.id for one in slow} & {one.id for one in fast})
+        for slow, fast in zip(exact, near, strict=True)
+    )
+    return found | {
+        "index_built_s": round(built, 1),
+        "approximate_ms": median_ms(lambda: embedding.most_similar(names[0], K, approximate=True)),
+        "approximate_100_ms": median_ms(
+            lambda: embedding.most_similar_to_each(names, K, approximate=True)
+        ),
+        "recall_at_10": round(right / (K * len(names)), 4),
+    }
+
+
+def cold_start(embedding: Embedding) -> float:
+    """Return the median seconds of ``dmte similar``, from starting Python to the answer."""
+    texts = [f"text of {name}" for name in embedding.ids]
+    edges = torch.tensor([[0, 1]])
+    parts = embedding.parts() | {
+        "texts.json": pack_json({"texts": texts, "labels": None}),
+        "edges.safetensors": pack_tensors({"edges": edges}),
+    }
+    with TemporaryDirectory() as folder:
+        write_parts(Path(folder), parts)
+        command = [sys.executable, "-m", "dmte", "similar", folder, "--vertex", embedding.ids[7]]
+
+        def ask() -> None:
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ))
+
+        return round(median_ms(ask) / 1e3, 3)
+
+
+def main() -> None:
+    """Measure every size, print the table and store it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--largest", type=float, default=1e6)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--exact-only", action="store_true", help="build no index")
+    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        print(json.dumps(measure(arguments.work)))
+        return
+    sizes = sizes_up_to(arguments.largest)
+    sizes = sorted({*sizes, 60_744} if arguments.largest >= 60_744 else sizes)  # DBLP's
+    results = []
+    for size in sizes:
+        found = in_a_process(
+            Path(__file__),
+            vertices=size,
+            threads=arguments.threads,
+            approximate=not arguments.exact_only,
+        )
+        results.append({"vertices": size} | found)
+        print(table(results[-1:]).splitlines()[-1], flush=True)
+    print(table(results))
+    store(__file__, results, arguments.threads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""What a model folder answers without its parameters: vectors, texts, labels and edges.
+
+The vectors stay in their file until they are looked at, and torch is not loaded.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Int
+
+from dmte.approximate import Indexes
+from dmte.errors import ConfigError, StorageError
+from dmte.named_vectors import NamedVectors
+from dmte.names import find_position
+from dmte.packing import unpack_json, view_tensors
+from dmte.storage import map_parts
+
+PARTS = ("vectors.safetensors", "ids.json", "texts.json", "edges.safetensors")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredModel:
+    """A model's vectors and the network it was trained on, to be looked up."""
+
+    vectors: NamedVectors
+    texts: Sequence[str]
+    edges: Int[np.ndarray, "edges 2"]
+    labels: Sequence[Collection[str]] | None
+
+    @classmethod
+    def read(cls, folder: Path | str) -> "StoredModel":
+        """Return what the folder of a trained model holds, every file that is read checked.
+
+        Raises:
+            StorageError: There is none, or it is damaged.
+        """
+        parts = map_parts(Path(folder), PARTS)
+        names, texts = unpack_json(parts["ids.json"][:]), unpack_json(parts["texts.json"][:])
+        ids = names["ids"]
+        vectors = view_tensors(parts["vectors.safetensors"])["vectors"]
+        if not len(ids) == len(vectors) == len(texts["texts"]):
+            raise StorageError(f"{len(ids)} ids are stored for {len(vectors)} vectors")
+        positions = {name: position for position, name in enumerate(ids)}
+        return cls(
+            NamedVectors(ids, vectors, names["text_dim"], positions, Indexes(Path(folder))),
+            texts["texts"],
+            view_tensors(parts["edges.safetensors"])["edges"],
+            texts["labels"],
+        )
+
+    def position(self, name: str) -> int:
+        """Return where the vertex ``name`` stands.
+
+        Raises:
+            UnknownVertexError: There is no such vertex; names that come close are proposed.
+        """
+        return find_position(self.vectors.positions, name)
+
+
+def with_label(
+    labels: Sequence[Collection[str]] | None, label: str
+) -> Bool[np.ndarray, " vertices"]:
+    """Return which vertices carry a label.
+
+    >>> with_label([{"tree"}, {"graph", "tree"}, ()], "graph").tolist()
+    [False, True, False]
+
+    Raises:
+        ConfigError: None does; the labels there are are named.
+    """
+    which = np.array([label in classes for classes in labels or ()], dtype=np.bool_)
+    if not which.any():
+        known = sorted({one for classes in labels or () for one in classes})
+        named = ", ".join(known[:20]) or "none"
+        raise ConfigError(f"no vertex carries the label {label!r}; the labels are {named}")
+    return which

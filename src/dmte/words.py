@@ -1,0 +1,139 @@
+"""Texts to words, on as many cores as there are.
+
+The paper says "a word sequence" and no more. Here a word is a run of letters, digits and marks in
+lower case after Unicode's compatibility normalization (NFKC); Chinese, which is written without
+spaces, is split into its ideographs, one token each.
+
+Python reads texts on one core only, so many texts are divided among processes, which number the
+words they meet in the order they meet them; put together in the order of the texts, the numbers are
+the same however many processes there were. A process is started afresh and is handed its texts
+through a pipe: that works from any program, and as nothing here needs torch, it takes a moment.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from array import array
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate, count, pairwise
+from typing import IO
+from unicodedata import category, normalize
+
+import numpy as np
+from jaxtyping import Int
+
+MANY_LETTERS = 20_000_000
+"""Of all texts together, from which on processes gain more than they take to start."""
+WORKER = "from dmte.words import serve; serve()"
+
+# The CJK unified ideographs, their extensions and the compatibility ideographs.
+_IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+_ASCII_WORD = re.compile(r"[a-z0-9]+")
+
+
+def tokenize(text: str) -> list[str]:
+    """Return the words of ``text`` in order.
+
+    >>> tokenize("The K-D-B-Tree: a search structure")
+    ['the', 'k', 'd', 'b', 'tree', 'a', 'search', 'structure']
+    >>> tokenize("图 graph 嵌入")
+    ['图', 'graph', '嵌', '入']
+    """
+    if text.isascii():
+        return _ASCII_WORD.findall(text.lower())
+    # Again after lowering: some capitals have a small letter only in decomposed form.
+    lowered = normalize("NFKC", normalize("NFKC", text).lower())
+    return _unicode_word().findall(lowered)
+
+
+@cache
+def _unicode_word() -> re.Pattern[str]:
+    """Return the pattern of an ideograph, or of a letter or digit with what follows it."""
+    marks = "".join(c for c in map(chr, range(0x300, sys.maxunicode)) if category(c)[0] == "M")
+    letter = rf"(?![{_IDEOGRAPH}_])\w"
+    return re.compile(rf"[{_IDEOGRAPH}]|{letter}(?:{letter}|[{marks}])*")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NumberedWords:
+    """Texts as numbers of words, in the order in which the words were met first."""
+
+    words: list[str]
+    numbers: Int[np.ndarray, " tokens"]
+    lengths: Int[np.ndarray, " texts"]
+
+
+def number_words(texts: Iterable[str], processes: int = 1) -> NumberedWords:
+    """Return the words of all texts; the number of processes changes nothing but the time.
+
+    >>> numbered = number_words(["to be or", "not to be"])
+    >>> numbered.words, numbered.numbers.tolist(), numbered.lengths.tolist()
+    (['to', 'be', 'or', 'not'], [0, 1, 2, 3, 0, 1], [3, 3])
+    """
+    if processes == 1:
+        return _number(texts)
+    texts = texts if isinstance(texts, Sequence) else list(texts)
+    if sum(map(len, texts)) < MANY_LETTERS:
+        return _number(texts)
+    bounds = [len(texts) * part // processes for part in range(processes + 1)]
+    chunks = [texts[start:stop] for start, stop in pairwise(bounds)]
+    with ThreadPoolExecutor(processes) as waiting:  # One thread waits for each process.
+        return _join(list(waiting.map(_number_elsewhere, chunks)))
+
+
+def _number(texts: Iterable[str]) -> NumberedWords:
+    known: defaultdict[str, int] = defaultdict(count().__next__)
+    numbers, lengths = array("i"), array("i")
+    for text in texts:
+        words = tokenize(text)
+        numbers.extend(map(known.__getitem__, words))
+        lengths.append(len(words))
+    return NumberedWords(list(known), np.asarray(numbers, np.int32), np.asarray(lengths, np.int32))
+
+
+def _join(parts: Sequence[NumberedWords]) -> NumberedWords:
+    """Return the parts as one; a word is met first in the first part that has it."""
+    known: defaultdict[str, int] = defaultdict(count().__next__)
+    numbers = [
+        np.fromiter(map(known.__getitem__, part.words), np.int32, len(part.words))[part.numbers]
+        for part in parts
+    ]
+    lengths = np.concatenate([part.lengths for part in parts])
+    return NumberedWords(list(known), np.concatenate(numbers), lengths)
+
+
+def _number_elsewhere(texts: Sequence[str]) -> NumberedWords:
+    """Return the words of some texts, found by another process."""
+    header = json.dumps(list(map(len, texts))).encode() + b"\n"
+    done = subprocess.run(
+        [sys.executable, "-c", WORKER],
+        input=header + "".join(texts).encode("utf-8", "surrogatepass"),
+        stdout=subprocess.PIPE,
+        check=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )
+    sizes, _, rest = done.stdout.partition(b"\n")
+    ends = list(accumulate(json.loads(sizes), initial=0))
+    words, numbers, lengths = (rest[start:stop] for start, stop in pairwise(ends))
+    return NumberedWords(
+        json.loads(words), np.frombuffer(numbers, np.int32), np.frombuffer(lengths, np.int32)
+    )
+
+
+def serve(source: IO[bytes] | None = None, sink: IO[bytes] | None = None) -> None:
+    """Number the words of the texts in standard input, and write them to standard output."""
+    source, sink = source or sys.stdin.buffer, sink or sys.stdout.buffer
+    ends = accumulate(json.loads(source.readline()), initial=0)
+    together = source.read().decode("utf-8", "surrogatepass")
+    found = _number(together[start:stop] for start, stop in pairwise(ends))
+    parts = json.dumps(found.words).encode(), found.numbers.tobytes(), found.lengths.tobytes()
+    sink.write(json.dumps(list(map(len, parts))).encode() + b"\n")
+    for part in parts:
+        sink.write(part)
+    sink.flush()

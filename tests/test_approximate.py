@@ -1,0 +1,109 @@
+"""Approximate search against looking at every row, and where its index is kept."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from dmte.approximate import index_folder
+from dmte.embedding import Embedding
+from dmte.errors import DmteWarning, MissingExtraError
+from dmte.nearest import nearest
+
+K = 10
+
+
+@pytest.fixture(scope="module")
+def embedding() -> Embedding:
+    """Vectors in clusters, as those of texts are, and one that is zero."""
+    generator = torch.Generator().manual_seed(0)
+    centers = torch.randn(60, 32, generator=generator)
+    which = torch.randint(60, (3000,), generator=generator)
+    vectors = centers[which] + 0.5 * torch.randn(3000, 32, generator=generator)
+    vectors[17] = 0.0
+    return Embedding([f"v{row}" for row in range(3000)], vectors, text_dim=16)
+
+
+def test_nearly_all_of_the_exact_neighbors_are_found_with_exact_scores(
+    embedding: Embedding,
+) -> None:
+    pytest.importorskip("usearch")
+    names = embedding.ids[:200]
+    exact = embedding.most_similar_to_each(names, K)
+    found = embedding.most_similar_to_each(names, K, approximate=True)
+    right = [
+        len({one.id for one in slow} & {one.id for one in fast})
+        for slow, fast in zip(exact, found, strict=True)
+    ]
+    assert sum(right) / (K * len(names)) > 0.95
+    assert all(
+        name not in {one.id for one in fast} for name, fast in zip(names, found, strict=True)
+    )
+    scores = {one.id: one.score for one in exact[0]}
+    for one in found[0]:
+        assert one.score == pytest.approx(scores.get(one.id, one.score), abs=1e-6)
+
+
+def test_a_halfs_index_is_of_that_half(embedding: Embedding) -> None:
+    pytest.importorskip("usearch")
+    exact = embedding.most_similar("v3", K, half="structure")
+    found = embedding.most_similar("v3", K, half="structure", approximate=True)
+    assert len({one.id for one in exact} & {one.id for one in found}) >= K - 1
+
+
+def test_the_index_of_a_stored_model_is_kept_and_used_until_the_vectors_change(
+    embedding: Embedding, tmp_path: Path
+) -> None:
+    pytest.importorskip("usearch")
+    embedding.save(tmp_path)
+    first = Embedding.load(tmp_path).most_similar("v5", K, approximate=True)
+    manifest = index_folder(tmp_path, "both") / "manifest.json"
+    written = manifest.stat().st_mtime_ns
+    assert Embedding.load(tmp_path).most_similar("v5", K, approximate=True) == first
+    assert manifest.stat().st_mtime_ns == written
+    Embedding(embedding.ids, embedding.vectors.flip(0), 16).save(tmp_path)
+    flipped = Embedding.load(tmp_path)
+    assert flipped.most_similar("v2994", K, approximate=True)[0].score == pytest.approx(
+        first[0].score
+    )
+    assert manifest.stat().st_mtime_ns != written
+
+
+def test_an_index_that_cannot_be_kept_answers_all_the_same(
+    embedding: Embedding, tmp_path: Path
+) -> None:
+    pytest.importorskip("usearch")
+    embedding.save(tmp_path)
+    index_folder(tmp_path, "both").write_text("in the way")
+    with pytest.warns(DmteWarning, match="is not kept"):
+        assert len(Embedding.load(tmp_path).most_similar("v5", K, approximate=True)) == K
+
+
+def test_without_usearch_it_says_what_to_install(
+    embedding: Embedding, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "usearch.index", None)
+    fresh = Embedding(embedding.ids, embedding.vectors, 16)
+    with pytest.raises(MissingExtraError, match=r"needs usearch.*pip install 'dmte\[search\]'"):
+        fresh.most_similar("v5", approximate=True)
+
+
+def test_many_queries_over_many_blocks_equal_sorting_everything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dmte.nearest.BLOCK_SCORES", 64)
+    monkeypatch.setattr("dmte.nearest.BLOCK_QUERIES", 4)
+    draws = np.random.default_rng(0)
+    # Whole numbers, so that there are ties.
+    table = draws.integers(-1, 2, size=(50, 3)).astype(np.float64)
+    own, among = np.arange(10), draws.random(50) < 0.7
+    unit = table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
+    found = nearest(table, table[:10], 7, among=among, passed_over=own)
+    for query, one in enumerate(found):
+        cosines = (unit @ unit[query]).round(9)
+        allowed = [row for row in np.flatnonzero(among) if row != query]
+        slow = sorted(allowed, key=lambda row: (-cosines[row], row))[:7]
+        np.testing.assert_allclose(cosines[one.rows], cosines[slow])
+        assert set(one.rows.tolist()) <= set(allowed)

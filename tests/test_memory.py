@@ -1,0 +1,54 @@
+"""How much memory there is: what the system says, or less where a control group has a limit."""
+
+from pathlib import Path
+
+import pytest
+
+from dmte import memory
+
+
+@pytest.fixture
+def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A system with 2 MB available and no control groups yet."""
+    (tmp_path / "meminfo").write_text("MemTotal: 4000 kB\nMemAvailable: 2000 kB\n")
+    (tmp_path / "own").write_text("0::/job/step\n")
+    for name, place in (("MEMINFO", "meminfo"), ("OWN_GROUPS", "own"), ("GROUPS", "groups")):
+        monkeypatch.setattr(memory, name, tmp_path / place)
+    return tmp_path
+
+
+def test_without_a_limit_it_is_what_the_system_has(system: Path) -> None:
+    assert memory.available_bytes() == 2000 * 1024
+    group = system / "groups"
+    group.mkdir()
+    (group / "memory.max").write_text("max\n")
+    (group / "memory.current").write_text("5\n")
+    assert memory.available_bytes() == 2000 * 1024
+
+
+@pytest.mark.parametrize("place", ["groups/job/step", "groups/job"])
+def test_a_limit_counts_also_that_of_a_group_around(system: Path, place: str) -> None:
+    group = system / place
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("1000000\n")
+    (group / "memory.current").write_text("400000\n")
+    (group / "memory.stat").write_text("anon 1\ninactive_file 100000\n")
+    assert memory.available_bytes() == 700_000
+
+
+def test_an_older_kind_of_limit_counts_as_well(system: Path) -> None:
+    (system / "own").write_text("9:cpu:/x\n4:memory:/job\n")
+    group = system / "groups" / "memory" / "job"
+    group.mkdir(parents=True)
+    (group / "memory.limit_in_bytes").write_text("9000\n")
+    (group / "memory.usage_in_bytes").write_text("10000\n")
+    assert memory.available_bytes() == 0
+
+
+def test_where_nothing_is_known_nothing_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("MEMINFO", "OWN_GROUPS", "GROUPS", "STATUS"):
+        monkeypatch.setattr(memory, name, tmp_path / "nowhere")
+    assert memory.available_bytes() is None
+    assert memory.resident_bytes() is None
