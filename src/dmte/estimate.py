@@ -115,7 +115,8 @@ def memory_bytes(sizes: Sizes, settings: Settings) -> int:
     parameters, kept = _tables(sizes, settings, width)
     setting_up = FLOAT_BYTES * (parameters + kept + _of_start(sizes, settings, width))
     stepping = FLOAT_BYTES * (4 * parameters + kept + _of_step(sizes, settings, width))
-    per_token, per_token_kept, per_entry = 50, 20, 70 if settings.hide_supervised else 40
+    per_token, per_entry = 50, 70 if settings.hide_supervised else 40
+    per_token_kept = 60 if settings.word_dropout else 20  # Words are drawn anew while all are kept.
     entries = per_entry * (2 * sizes.edges + sizes.members)
     return max(
         setting_up + per_token * sizes.tokens, stepping + per_token_kept * sizes.tokens + entries
@@ -145,7 +146,8 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     """Return the numbers held by a step, or, where that is more, by a look at all vertices."""
     halves = 2 if settings.structure else 1
     beside_hops = 21 if settings.structure else 10
-    tables = (2 * settings.hops + beside_hops) * sizes.members * width
+    texts_before = 2 if settings.word_dropout else 0
+    tables = (2 * settings.hops + beside_hops + texts_before) * sizes.members * width
     share = HIDDEN_SHARE if settings.hide_supervised else 1.0
     scored = min(CHUNK, 2 * settings.batch_size, int(2 * share * sizes.edges))
     gathered = scored * (2 + settings.num_negatives) * halves * width
