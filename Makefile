@@ -4,7 +4,7 @@ BIN := .venv/bin
 STAMP := .venv/.dmte-is-installed
 WHAT ?= step
 
-.PHONY: help setup demo test coverage lint types format bench reproduce document clean
+.PHONY: help setup demo test slow coverage lint types format bench reproduce document clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -21,8 +21,11 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## Train on the bundled network, show scores, neighbours and a picture.
 	@$(BIN)/dmte demo
 
-test: $(STAMP)  ## Run the tests.
-	@$(BIN)/python -m pytest -n auto --dist loadfile
+test: $(STAMP)  ## Run the tests, but for the slow ones.
+	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+
+slow: $(STAMP)  ## Run the slow tests: real data, killed processes, measured memory.
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
 
 coverage: $(STAMP)  ## Run the tests and show which lines they miss.
 	@$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered

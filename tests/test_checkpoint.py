@@ -101,6 +101,7 @@ def test_a_diverging_run_leaves_the_last_good_checkpoint(
     assert all(torch.isfinite(parameter).all() for parameter in kept.folds[0].model.parameters())
 
 
+@pytest.mark.slow
 def test_a_killed_training_resumes_to_the_same_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

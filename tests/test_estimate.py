@@ -31,6 +31,7 @@ def test_wider_vectors_take_more_memory() -> None:
     assert 3.5 < wide / narrow < 4
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("settings", ["PAPER", "Settings(dim=128)"])
 def test_memory_is_that_of_a_real_training(settings: str) -> None:

@@ -36,6 +36,7 @@ def test_every_version_gives_every_vertex_a_finite_vector(
     assert torch.isfinite(embedding.vectors).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["word-average", "no-diffusion", "text-only"])
 def test_every_version_beats_random_vectors_by_far(variant: str) -> None:
     network = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(1))

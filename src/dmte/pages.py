@@ -45,7 +45,7 @@ COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 NUMBER = re.compile(r" *(\d[\d,]*(?:\.\d+)?)")
 OF_THE_MACHINE = re.compile(
     r"\d[\d.]* s\b|\d[\d,.]* MB\b|(?<=epoch )\d+"
-    r"|^(?:training memory, MB|training seconds|megabytes) .*$"
+    r"|^(?:training memory, MB|peak memory, MB|epoch seconds|training seconds|megabytes) .*$"
     r"|\d\.\d {3,}[\d,]{3,}$",  # the last columns of evaluate: seconds of a fit, megabytes
     re.MULTILINE,
 )

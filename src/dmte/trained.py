@@ -105,7 +105,7 @@ class TrainedModel:
     >>> from dmte import Dmte, read_network
     >>> trained = Dmte(dim=64, epochs=1).fit(read_network("concepts")).model_
     >>> trained.most_similar_to_text("a tree that is searched", k=1)[0].id
-    'binary-search-tree'
+    'red-black-tree'
     >>> trained.embed_text("a tree that is searched").shape, trained.describe()["seed"]
     (torch.Size([64]), 0)
     >>> from tempfile import TemporaryDirectory

@@ -213,7 +213,12 @@ class TrainingRun:
         return found
 
     def gathered(self) -> TrainedModel | None:
-        """Return the result on the first process of a team; all others help, and get none."""
+        """Return the result on the first process of a team; all others help, and get none.
+
+        >>> from dmte import read_network
+        >>> TrainingRun(read_network("concepts"), Settings(dim=64), seed=0).gathered()
+        TrainedModel(Embedding(432 vertices × 64, of which 64 from text), seed 0)
+        """
         model, members = self._averaged(), self.folds[0].edges.members
         transition = model.transition_of(self.network.adjacency(), self.dtype)
         text, structure = (

@@ -118,6 +118,7 @@ class TestMethods:
         assert vectors[:4].any(dim=1).all()
         assert not vectors[4].any()
 
+    @pytest.mark.slow
     def test_it_beats_random_vectors(self, method: DeepWalk | Node2Vec) -> None:
         method = replace(method, walks_per_vertex=25)
         planted = PlantedTopics(num_vertices=200, edges_per_vertex=6)

@@ -34,6 +34,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_the_demo_scores_finds_and_draws(dmte: Run, cli_folder: Path) -> None:
     done = dmte("demo", "--json", "--quiet")
     assert done.returncode == 0, done.stderr

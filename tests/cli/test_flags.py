@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,13 +39,15 @@ def test_the_systems_failure_is_code_1(inside: Run, monkeypatch: pytest.MonkeyPa
 
 def test_ctrl_c_is_code_130_and_one_line(cli_folder: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "dmte", "info", "-"],  # It waits for what is never piped.
+        [sys.executable, "-m", "dmte", "info", "-"],  # It waits for the end of what is piped.
         cwd=cli_folder,
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    time.sleep(2)
+    assert process.stdin is not None
+    process.stdin.write("x" * (1 << 20))  # More than a pipe holds, so this ends once it reads.
+    process.stdin.flush()
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert (process.returncode, error) == (130, "dmte: interrupted\n")

@@ -27,6 +27,7 @@ import pytest
 from dmte.cli import main
 from dmte.method import DmteMethod
 from dmte.network import read_network
+from dmte.stored import StoredModel
 from dmte.trained import TrainedModel
 
 Make = Callable[[], object]
@@ -576,6 +577,7 @@ def test_what_fails_in_the_system_is_said_in_one_line(
     def fail(_: Path) -> None:
         raise problem
 
+    monkeypatch.setattr(StoredModel, "read", fail)
     monkeypatch.setattr(TrainedModel, "load", fail)
     before = contents()
     code, (line,), _ = run(command, capsys)

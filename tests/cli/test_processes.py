@@ -74,6 +74,7 @@ def started(*command: str, **options: Any) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
 def test_a_team_that_loses_a_process_ends_in_the_same_bits(
     together: Together, tmp_path: Path
@@ -184,6 +185,7 @@ def why_no_namespaces() -> str | None:
     return None if allowed.returncode == 0 else "network namespaces are not permitted here"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(why_no_namespaces() is not None, reason=str(why_no_namespaces()))
 def test_two_hosts_whose_link_is_cut_stop_and_their_checkpoint_goes_on(
     inside: Run, cli_folder: Path

@@ -413,6 +413,7 @@ def test_hepth_is_what_the_design_says() -> None:
     assert (network.num_vertices, len(network.edges), network.labels) == (1038, 1990, None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("real_data")
 def test_dblp_is_what_the_design_says() -> None:
     network = read_network("dblp")

@@ -215,6 +215,7 @@ def test_a_published_split_of_an_edge_given_twice_is_refused_when_it_leaks() -> 
         refuse_leaks(published_split(network_of([(0, 1), (1, 0)]), 0.5, seeded()))
 
 
+@pytest.mark.slow
 def test_pairs_of_a_large_network_are_told_apart_whatever_the_integers() -> None:
     """In 32 bits 32768 × 131072 is 0, which makes these two pairs one."""
     size = 131_072

@@ -189,6 +189,7 @@ def test_time_ends_a_search_but_not_before_the_default(planted: TextualNetwork) 
     assert made.outcome().settings == Settings()
 
 
+@pytest.mark.slow
 def test_a_trial_that_takes_too_long_is_dropped_and_its_time_counts(
     planted: TextualNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

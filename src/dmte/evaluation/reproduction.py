@@ -144,7 +144,8 @@ def is_quick(cell: Cell, *, slow_too: bool = False) -> bool:
     """Return whether a quick run includes a cell: two seeds, three ratios, nothing slow.
 
     What is slow is included where it was asked for by name. On DBLP, where a fit of DMTE takes
-    minutes, it is one seed; H is a power of two. The settings the paper does not print are tried
+    minutes, it is one seed, and no links unless they are asked for: the paper has none. H is a
+    power of two. The settings the paper does not print are tried
     at other ratios, so there are none.
     """
     if cell.network.startswith("dblp") and cell.seed > 0:
@@ -161,7 +162,7 @@ def _is_slow(cell: Cell) -> bool:
     if isinstance(cell, ClassCell):
         return cell.method in CLASSIFIED_FEWER
     if cell.network.startswith("dblp"):
-        return cell.method in DBLP_LINKS_FEWER
+        return isinstance(cell, LinkCell)
     rows = {experiment.method for experiment in load_experiments() if not experiment.quick}
     return cell.method in rows | SLOW_REFERENCES
 
