@@ -91,7 +91,7 @@ def test_the_list_says_what_is_here(
 
     def state() -> str:
         line = dmte(capsys, "list").out.splitlines()[2]
-        found = re.fullmatch(r"tiny +2 +1 +two texts +(.*)", line)
+        found = re.fullmatch(r"tiny +2 +1 +(.*?) +two texts", line)
         assert found is not None
         return found[1]
 

@@ -50,12 +50,12 @@ def list_datasets(as_json: JsonOption = False) -> None:
         print()
         return
     heads = [column("name", style="bold"), column("  vertices", right=True)]
-    heads += [column("   edges", right=True), column("  description"), column("  here")]
+    heads += [column("   edges", right=True), column("  here"), column("  description")]
     shown = [
         [
             Text(row["name"]),
             *(Text(f"  {row[size]:,}") for size in ("vertices", "edges")),
-            *(Text(f"  {word}") for word in (row["description"], _state(row))),
+            *(Text(f"  {word}") for word in (_state(row), row["description"])),
         ]
         for row in rows
     ]
