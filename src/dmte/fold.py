@@ -1,9 +1,9 @@
 """One training from one start: what it learns from, what it holds back, and how far it has come.
 
 A step propagates the whole graph once, since a vertex's row serves many edges, and then scores a
-large batch. Batches and negatives are a pure function of the seed, the fold and the epoch, so all
-processes of a team draw the same. Each scores its own columns of them; the scores are summed in one
-place, and from there on everybody has the same loss.
+large batch. Batches, negatives and the words left out are a pure function of the seed, the fold and
+the epoch, so all processes of a team draw the same. Each scores its own columns of them; the scores
+are summed in one place, and from there on everybody has the same loss.
 """
 
 from dataclasses import dataclass
