@@ -45,6 +45,7 @@ LAYERS = [
     "sparse",
     "mapping",
     "team",
+    "rows",
     "words",
     "text.vocabulary",
     "text.encoder",

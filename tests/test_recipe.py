@@ -42,6 +42,18 @@ def test_hop_filters_are_a_sum_over_dense_powers(planted: TextualNetwork) -> Non
     torch.testing.assert_close(filters(transition, features), slow, atol=1e-5, rtol=0)
 
 
+def test_hop_filters_have_the_gradients_of_their_formula(planted: TextualNetwork) -> None:
+    transition = transition_matrix(planted.adjacency(), torch.float64)
+    filters = HopFilters(3, (1.0, 0.7, 0.5)).double()
+    generator = torch.Generator().manual_seed(1)
+    features = torch.randn(80, 3, generator=generator, dtype=torch.float64, requires_grad=True)
+
+    def filtered(features: Tensor, values: Tensor) -> Tensor:
+        return torch.func.functional_call(filters, {"filters": values}, (transition, features))
+
+    assert torch.autograd.gradcheck(filtered, (features, filters.filters), fast_mode=True)
+
+
 def test_filters_and_map_start_as_plain_diffusion(planted: TextualNetwork) -> None:
     features = torch.randn(80, 5, generator=torch.Generator().manual_seed(1))
     transition = transition_matrix(planted.adjacency())

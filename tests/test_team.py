@@ -34,8 +34,9 @@ from dmte.errors import (
 )
 from dmte.launcher import refuse_separate_folders
 from dmte.network import TextualNetwork
+from dmte.rows import divided_rows, unit_rows
 from dmte.sparse import SparseMatrix
-from dmte.team import ALONE, ConnectedTeam, Team, opened_by_all, unit_rows
+from dmte.team import ALONE, ConnectedTeam, Team, opened_by_all
 from dmte.training import TrainingRun
 
 Together = Callable[..., list[Any]]
@@ -104,7 +105,7 @@ def test_exchanges_have_the_gradients_of_whole_tables(together: Together) -> Non
         mine = table[:, own].clone().requires_grad_()
         rows = matrix[own].clone().requires_grad_()
         read = team.sum_own(team.all_columns(mine, 7).tanh() @ (matrix / team.size))
-        scaled = unit_rows(team.sum_own(mine @ rows), team) + mine / team.lengths(mine).clamp(min=1)
+        scaled = unit_rows(team.sum_own(mine @ rows), team) + divided_rows(mine, 1.0, team)
         team.sum(((scaled + read) * goal[:, own]).sum(dim=1)).tanh().sum().backward()
         assert mine.grad is not None
         assert rows.grad is not None

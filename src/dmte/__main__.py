@@ -6,9 +6,11 @@ import sys
 
 def main() -> None:
     """Run the command line; exits the process."""
-    # An epoch of DBLP on two idle cores: 0.71 s when a thread sleeps while it waits for another,
-    # 0.59 s when it spins. With something else running: 0.8 to 1.6 s against 2.4 to 7.3 s, and on a
-    # small network fifty times as long. OpenMP reads this once, when torch is loaded.
+    # A thread that waits for another spins for a moment, then sleeps. Training on Cora on two idle
+    # cores: 8.5 s so, 14.2 s when it sleeps at once, 9.4 s when it spins for long; with two other
+    # programs running 23 to 29 s, 22 to 45 s, and up to fifty times as long. GNU's OpenMP knows the
+    # first of these, others the second; they are read once, when torch is loaded.
+    os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         from dmte.cli import main as run

@@ -137,10 +137,7 @@ class HopFilters(Filters):
         self, transition: SparseMatrix, features: Float[Tensor, "vertices dim"]
     ) -> Float[Tensor, "vertices dim"]:
         """Return V_t."""
-        power, embedding = features, self.filters[0] * features
-        for filters in self.filters[1:]:
-            power = transition @ power
-            embedding = embedding + filters * power
+        embedding: Tensor = _Filtering.apply(features, self.filters, transition)  # type: ignore[no-untyped-call]
         return embedding
 
 
@@ -165,6 +162,39 @@ def _horner(transition: SparseMatrix, features: Tensor, hops: tuple[float, ...])
     for weight in reversed(hops[:-1]):
         mixed = transition.rows.times(mixed).add_(features, alpha=weight)
     return mixed
+
+
+class _Filtering(torch.autograd.Function):
+    """V_t = Σ_h W_h ⊙ X_h with X_h = P X_{h-1}.
+
+    With G = ∂L/∂V_t:
+
+        ∂L/∂W_h = Σ_i (G ⊙ X_h)_i
+        ∂L/∂X   = Σ_h (Pᵀ)^h (W_h ⊙ G)
+    """
+
+    @staticmethod
+    def forward(ctx: Any, features: Tensor, filters: Tensor, transition: SparseMatrix) -> Tensor:
+        ctx.transition = transition
+        powers, embedding = [features], features * filters[0]
+        for hop in range(1, len(filters)):
+            powers.append(transition.rows.times(powers[-1]))
+            embedding.addcmul_(powers[-1], filters[hop])
+        ctx.save_for_backward(filters, *powers)
+        return embedding
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None]:
+        filters, *powers = ctx.saved_tensors
+        to_filters = torch.stack([(gradient * power).sum(dim=0) for power in powers])
+        if not ctx.needs_input_grad[0]:
+            return None, to_filters, None
+        to_features = gradient * filters[-1]
+        for hop in reversed(range(len(filters) - 1)):
+            to_features = ctx.transition.columns.times(to_features)
+            to_features.addcmul_(gradient, filters[hop])
+        return to_features, to_filters, None
 
 
 class _Convolution(torch.autograd.Function):

@@ -25,8 +25,9 @@ from torch import Tensor, nn
 
 from dmte.diffusion import TRANSITIONS, DiffusionConvolution, HopFilters, diffuse
 from dmte.randomness import truncated_gaussian
+from dmte.rows import divided_rows, unit_rows
 from dmte.sparse import SparseMatrix
-from dmte.team import ALONE, Team, unit_rows
+from dmte.team import ALONE, Team
 from dmte.text import TextEncoder
 
 
@@ -157,8 +158,7 @@ class StructureEmbedding(nn.Module):
 
     def forward(self) -> Float[Tensor, "vertices dim"]:
         """Return V_s: the rows of E_s, those longer than 1 scaled to length 1."""
-        scaled: Tensor = self.table / self._team.lengths(self.table).clamp(min=1.0)
-        return scaled
+        return divided_rows(self.table, 1.0, self._team)
 
     def divide(self, team: Team) -> dict[str, int]:
         """Keep the own columns of E_s."""

@@ -36,8 +36,6 @@ Result = TypeVar("Result")
 
 LONGEST_PROBLEM = 2000
 """Bytes of a message that a process tells the others."""
-SMALLEST_LENGTH = 1e-12
-"""What shorter rows are divided by, as in torch's ``normalize``."""
 
 
 _AT_WORK = torch.ones(1)
@@ -68,10 +66,9 @@ class Team:
         """Return Σ_p of the parts, which everybody goes on with in the same way."""
         return part
 
-    def lengths(self, rows: Float[Tensor, "rows own"]) -> Float[Tensor, "rows 1"]:
-        """Return the lengths of rows of which everybody has some columns."""
-        lengths: Tensor = torch.linalg.vector_norm(rows, dim=1, keepdim=True)
-        return lengths
+    def add_up(self, part: Tensor) -> Tensor:
+        """Return Σ_p of the parts, with nothing recorded for a backward pass."""
+        return part
 
     def sum_own(self, part: Float[Tensor, "rows width"]) -> Float[Tensor, "rows own"]:
         """Return the own columns of Σ_p of the parts."""
@@ -139,12 +136,6 @@ ALONE = Team()
 """One process that holds everything."""
 
 
-def unit_rows(rows: Float[Tensor, "rows own"], team: Team = ALONE) -> Float[Tensor, "rows own"]:
-    """Return rows divided by their lengths; rows of zeros stay."""
-    divided: Tensor = rows / team.lengths(rows).clamp_min(SMALLEST_LENGTH)
-    return divided
-
-
 def opened_by_all(team: Team, act: Callable[[], Result]) -> Result:
     """Return what ``act`` returns, once it has worked on every process.
 
@@ -189,11 +180,6 @@ class ConnectedTeam(Team):
         """Return Σ_p of the parts, which everybody goes on with in the same way."""
         total: Tensor = _Sum.apply(part, self)  # type: ignore[no-untyped-call]
         return total
-
-    def lengths(self, rows: Float[Tensor, "rows own"]) -> Float[Tensor, "rows 1"]:
-        """Return the lengths of rows of which everybody has some columns."""
-        lengths: Tensor = _Lengths.apply(rows, self)  # type: ignore[no-untyped-call]
-        return lengths
 
     def sum_own(self, part: Float[Tensor, "rows width"]) -> Float[Tensor, "rows own"]:
         """Return the own columns of Σ_p of the parts."""
@@ -396,24 +382,6 @@ class _Sum(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
         return gradient, None
-
-
-class _Lengths(torch.autograd.Function):
-    """n = √(Σ_p |x_p|²); backwards x_p / n · Σ_p ∂L_p/∂n, and 0 where n is."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, team: ConnectedTeam) -> Tensor:
-        lengths = team.add_up(rows.square().sum(dim=1, keepdim=True)).sqrt_()
-        ctx.team = team
-        ctx.save_for_backward(rows, lengths)
-        return lengths
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        rows, lengths = ctx.saved_tensors
-        shares = ctx.team.add_up(gradient) / lengths
-        return rows * shares.masked_fill_(lengths == 0, 0.0), None
 
 
 class _SumOwn(torch.autograd.Function):

@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dmte.team import ALONE, Team, unit_rows
+from dmte.rows import unit_rows
+from dmte.team import ALONE, Team
 from dmte.text.encoder import TextEncoder, Texts
 
 
