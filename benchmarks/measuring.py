@@ -49,8 +49,11 @@ def sizes_up_to(largest: float, smallest: float = 1e3) -> list[int]:
     return found
 
 
-def store(script: str, results: Sequence[Mapping[str, Any]], threads: int) -> None:
-    """Write the results beside the script, and into its place in README.md."""
+Rows = Sequence[Mapping[str, Any]]
+
+
+def store(script: str, results: Rows, threads: int, **more: Rows) -> None:
+    """Write the results, and more tables, beside the script, and into its place in README.md."""
     revision = ["git", "rev-parse", "--short", "HEAD"]
     machine = {
         "processor": platform.processor() or platform.machine(),
@@ -62,11 +65,12 @@ def store(script: str, results: Sequence[Mapping[str, Any]], threads: int) -> No
         ).stdout.strip(),
     }
     path = Path(script).with_suffix(".json")
-    path.write_text(json.dumps({"machine": machine, "results": list(results)}, indent=2) + "\n")
+    found = {"machine": machine, "results": list(results)} | more
+    path.write_text(json.dumps(found, indent=2) + "\n")
     PAGE.write_text(with_tables(PAGE.read_text("utf-8")), "utf-8")
 
 
-def table(rows: Sequence[Mapping[str, Any]]) -> str:
+def table(rows: Rows) -> str:
     """Return rows as a Markdown table with a column per name that occurs.
 
     >>> print(table([{"vertices": 1000, "seconds": 0.25}]))
@@ -88,9 +92,9 @@ def _cell(value: object) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Return the page with the table of every JSON file between the lines that ask for it.
+    """Return the page with the tables of every JSON file between the lines that ask for it.
 
-    ``<!-- scale.json -->`` and ``<!-- end -->`` hold the table of scale.json, if there is one.
+    ``<!-- scale.json -->`` and ``<!-- end -->`` hold the tables of scale.json, if there are any.
     """
     parts = page.split("<!-- ")
     for at, part in enumerate(parts):
@@ -98,9 +102,10 @@ def with_tables(page: str) -> str:
         path = FOLDER / name
         if at and name.endswith(".json") and path.exists():
             known = json.loads(path.read_text("utf-8"))
-            made = known["machine"]
+            made = known.pop("machine")
             caption = f"On {made['threads']} threads, revision {made['revision']}."
-            parts[at] = f"{name} -->\n\n{table(known['results'])}\n\n{caption}\n\n"
+            tables = "\n\n".join(table(rows) for rows in known.values())
+            parts[at] = f"{name} -->\n\n{tables}\n\n{caption}\n\n"
         elif at and name.endswith(".json"):
             parts[at] = f"{name} -->\n\nNot measured yet.\n\n"
     return "<!-- ".join(parts)

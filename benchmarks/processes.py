@@ -5,7 +5,7 @@ the columns, and one process of two threads; they take turns, and each makes the
 is timed by the clock, and by what a process takes of the processor, which says more on a busy
 machine. Memory is counted from the tensors of a process (its tables, and Adam's state of them) and
 asked of the system (what it shares with nobody). Prints a table and writes processes.json beside
-this file, where figures that were not asked for stay.
+this file.
 
     DMTE_DATA=... python benchmarks/processes.py [--networks dblp,planted-100000]
         [--recipes paper,recommended] [--teams 1x1,2x1,1x2] [--rounds 3] [--steps 15]
@@ -14,7 +14,6 @@ this file, where figures that were not asked for stay.
 import argparse
 import json
 import os
-import platform
 import socket
 import statistics
 import subprocess
@@ -24,6 +23,7 @@ from time import perf_counter, process_time
 from typing import Any
 
 import torch
+from measuring import store, table
 
 from dmte.config import PAPER, Settings
 from dmte.fold import Fold
@@ -33,7 +33,6 @@ from dmte.network.synthetic import PlantedTopics
 from dmte.randomness import generator_for
 from dmte.training import TrainingRun
 
-PATH = Path(__file__).with_suffix(".json")
 RECIPES = {"paper": PAPER, "recommended": Settings(dim=256, folds=1)}
 """What is trained; the recommended recipe at one width, so that none has to be searched."""
 WARM = 3
@@ -46,13 +45,13 @@ def main() -> None:
     if arguments.worker:
         work(arguments)
         return
-    results: dict[str, Any] = {}
+    results = []
     for network in arguments.networks.split(","):
         for recipe in arguments.recipes.split(","):
-            case = f"{network} {recipe}"
-            results[case] = measure(network, recipe, arguments)
-            show(case, results[case])
-    store(results)
+            found = measure(network, recipe, arguments)
+            print(table(found), flush=True)
+            results += found
+    store(__file__, results, threads=2)
 
 
 def parse() -> argparse.Namespace:
@@ -67,19 +66,20 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure(network: str, recipe: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the figures of every team, from turns in which each was started anew."""
+def measure(network: str, recipe: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return a row per team, from turns in which each was started anew."""
     turns: dict[str, list[list[dict[str, Any]]]] = {}
     for _ in range(arguments.rounds):
         for team in arguments.teams.split(","):
             turns.setdefault(team, []).append(start(team, network, recipe, arguments.steps))
     figures = {team: summary(of_team) for team, of_team in turns.items()}
-    base = figures.get("1x1")
+    base = figures.get("1x1", {})
+    named = {"step_ms": "time", "tables_mb": "tables"}
     for figure in figures.values():
-        if base is not None:
-            figure["time_to_1x1"] = round(figure["step_ms"] / base["step_ms"], 3)
-            figure["tables_to_1x1"] = round(figure["tables_mb"] / base["tables_mb"], 3)
-    return figures
+        ratios = {f"{to}_to_1x1": figure[name] / base[name] for name, to in named.items() if base}
+        figure |= {name: round(ratio, 3) for name, ratio in ratios.items()}
+    case = {"network": network, "recipe": recipe}
+    return [case | {"processes x threads": team} | row for team, row in figures.items()]
 
 
 def start(team: str, network: str, recipe: str, steps: int) -> list[dict[str, Any]]:
@@ -95,7 +95,7 @@ def start(team: str, network: str, recipe: str, steps: int) -> list[dict[str, An
             command,
             stdout=subprocess.PIPE,
             text=True,
-            env=os.environ | place | size | {"RANK": str(rank), "OMP_WAIT_POLICY": "passive"},
+            env=os.environ | place | size | {"RANK": str(rank), "GOMP_SPINCOUNT": "10000"},
         )
         for rank in range(processes)
     ]
@@ -127,9 +127,6 @@ def work(arguments: argparse.Namespace) -> None:
                 "tables_mb": tables_bytes(fold) / 1e6,
                 "private_mb": private_bytes() / 1e6,
                 "vertices": run.network.num_vertices,
-                "edges": len(run.network.edges),
-                "words": len(run.vocabulary),
-                "edges_scored": len(batch),
             }
         )
     )
@@ -165,42 +162,13 @@ def private_bytes() -> int:
 def summary(turns: list[list[dict[str, Any]]]) -> dict[str, Any]:
     """Return the median step of all turns, and the largest memory of any process."""
     everybody = [process for turn in turns for process in turn]
-    fixed = ("vertices", "edges", "words", "edges_scored")
-    return {name: everybody[0][name] for name in fixed} | {
+    return {
+        "vertices": everybody[0]["vertices"],
         "step_ms": round(statistics.median(turn[0]["step_ms"] for turn in turns), 2),
         "cpu_ms": round(statistics.median(process["cpu_ms"] for process in everybody), 2),
         "tables_mb": round(max(process["tables_mb"] for process in everybody), 3),
         "private_mb": round(max(process["private_mb"] for process in everybody), 1),
-        "turns": len(turns),
     }
-
-
-def show(case: str, figures: dict[str, Any]) -> None:
-    """Print the rows of one network and recipe."""
-    heads = ("step_ms", "time_to_1x1", "cpu_ms", "tables_mb", "tables_to_1x1", "private_mb")
-    print(f"{case:<34}" + "".join(f"{head:>15}" for head in heads))
-    for team, figure in figures.items():
-        cells = "".join(f"{figure.get(head, ''):>15}" for head in heads)
-        print(f"  {team + ' (processes x threads)':<32}{cells}", flush=True)
-
-
-def store(results: dict[str, Any]) -> None:
-    """Add the figures to the file."""
-    known = json.loads(PATH.read_text()) if PATH.exists() else {"results": {}}
-    revision = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    machine = {
-        "processor": platform.processor() or platform.machine(),
-        "cores": os.cpu_count(),
-        "load_average": round(os.getloadavg()[0], 2),
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "revision": revision,
-    }
-    found = {case: figures | {"machine": machine} for case, figures in results.items()}
-    known["results"] |= found
-    PATH.write_text(json.dumps(known, indent=2) + "\n")
 
 
 if __name__ == "__main__":

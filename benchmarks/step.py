@@ -1,121 +1,232 @@
-"""How far is a training step from the sparse products it cannot avoid?
+"""How far is a training step from what the machine could do, and where does the rest go?
 
-In one run, on Cora and on DBLP: the bare products of a step (forward and backward of B, and of P
-once per hop for the text and for the structure) and the whole step (these, the activations, the
-scores of a batch, negative sampling and Adam). The two take turns, so that a busy machine slows
-both. Prints a table and writes step.json beside this file.
+On Cora and on DBLP, with the paper's recipe and the recommended one, in one run:
+
+- the machine: how fast a table larger than the cache is copied, and large matrices multiplied;
+- the *bare products* of a step, forward and backward of B (where it is learned from) and of P once
+  per hop and half, and nothing else;
+- the *limit*: the bare products, and the seven tables that Adam reads and writes at the speed of
+  copying; for the recommended recipe also its three dense products at the speed of multiplying;
+- the step, and its parts: what each takes, and how many bytes it has to read and write if nothing
+  stays in the cache.
+
+Steps and bare products take turns, so that a busy machine slows both. Prints tables and writes
+step.json beside this file.
 
     DMTE_DATA=... python benchmarks/step.py [--rounds 15] [--threads 2]
 """
 
 import argparse
-import json
-import platform
 import statistics
-import subprocess
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 import torch
+from measuring import store, table
 
+from dmte import fold as fold_module
+from dmte import scores
+from dmte.adam import Adam
 from dmte.allocator import keep_freed_memory
-from dmte.config import PAPER
-from dmte.diffusion import transition_matrix
+from dmte.config import PAPER, Settings
+from dmte.entries import EdgeEntries
 from dmte.errors import NetworkError
-from dmte.network import TextualNetwork
+from dmte.fold import Fold
+from dmte.model import DiffusionMaps
 from dmte.network.files import read_network
+from dmte.network.textual_network import TextualNetwork
 from dmte.randomness import generator_for
+from dmte.sampling import NegativeSampler
 from dmte.sparse import SparseMatrix
-from dmte.supervision import SupervisedEdges
 from dmte.text import Vocabulary
 from dmte.training import TrainingRun
 
-
-def bare_products(words: SparseMatrix, transition: SparseMatrix, hops: int, half: int) -> None:
-    """Multiply as often as a step must, and nothing else."""
-    table = torch.zeros(len(words.columns.offsets) - 1, half)
-    rows = words.rows.times(table)
-    for _ in range(2 * (hops - 1)):  # text and structure, forward ...
-        transition.rows.times(rows)
-    for _ in range(2 * (hops - 1)):  # ... and backward
-        transition.columns.times(rows)
-    words.columns.times(rows)
+RECIPES = {"paper": PAPER, "recommended": Settings(dim=200)}
+FLOAT = 4
+"""Bytes of a number."""
 
 
-def alternate(rounds: int, *actions: Callable[[], object]) -> list[float]:
-    """Return the median seconds of each action, taking turns."""
-    times: list[list[float]] = [[] for _ in actions]
-    for _ in range(rounds):
-        for action, taken in zip(actions, times, strict=True):
-            started = perf_counter()
-            action()
-            taken.append(perf_counter() - started)
-    return [statistics.median(taken) for taken in times]
+@dataclass(frozen=True)
+class Machine:
+    """What this machine does at best, with as many threads as the steps have."""
+
+    copied: float
+    """Bytes read and written per second when a table of 256 MB is copied."""
+    multiplied: float
+    """Operations per second in a product of matrices as tall as DBLP."""
+
+    @classmethod
+    def measured(cls) -> "Machine":
+        """Return the best of some rounds."""
+        source, target = torch.zeros(2, 1 << 26)
+        tall, square = torch.zeros(17_725, 512), torch.zeros(512, 512)
+        copying = min(seconds(lambda: target.copy_(source)) for _ in range(7))
+        multiplying = min(seconds(lambda: tall @ square) for _ in range(7))
+        return cls(2 * source.nbytes / copying, 2 * tall.numel() * 512 / multiplying)
 
 
-def measure(network: TextualNetwork, rounds: int) -> dict[str, Any]:
-    """Return milliseconds of the step and of both kinds of bare products."""
-    settings = PAPER
-    run = TrainingRun(network, settings, seed=0)
-    edges = SupervisedEdges.of(network)
-    tokens = Vocabulary.of(network.texts).encode(network.texts)
-    linked = (
-        SparseMatrix.from_scipy(tokens.select(edges.members).bag_of_words(), torch.float32),
-        transition_matrix(edges.adjacency()),
-    )
-    whole = (
-        SparseMatrix.from_scipy(tokens.bag_of_words(), torch.float32),
-        transition_matrix(network.adjacency()),
-    )
-    batch = torch.arange(min(run.folds[0].batch_size, run.num_edges))
-    generator = generator_for(0, "benchmark")
+class Bare:
+    """The sparse products of a step, and nothing else."""
 
-    def step() -> None:
-        run.folds[0].step(batch, generator)
+    def __init__(self, fold: Fold, network: TextualNetwork) -> None:
+        self.settings, members = fold.settings, fold.edges.members
+        tokens = Vocabulary.of(network.texts).encode(network.texts).select(members)
+        self.words = SparseMatrix.from_scipy(tokens.bag_of_words(), torch.float32)
+        self.transition = fold.model.transition_of(fold.edges.adjacency())
+        self.rows = torch.zeros(len(members), self.settings.half)
+        self.table = torch.zeros(tokens.vocabulary_size, self.settings.half)
 
-    def bare(matrices: tuple[SparseMatrix, SparseMatrix]) -> Callable[[], None]:
-        return lambda: bare_products(*matrices, settings.hops, settings.half)
+    @property
+    def learns_words(self) -> bool:
+        """Whether B is multiplied in every step."""
+        return not self.settings.has_fixed_texts
 
-    actions = step, bare(linked), bare(whole)
-    alternate(3, *actions)
-    of_step, of_linked, of_whole = alternate(rounds, *actions)
+    def __call__(self) -> None:
+        """Multiply as often as a step must."""
+        hops = self.settings.hops - 1
+        if self.learns_words:
+            self.words.rows.times(self.table)
+            self.words.columns.times(self.rows)
+        for _ in range(hops * (1 + self.settings.structure)):
+            self.transition.rows.times(self.rows)
+        # Texts that are fixed have no gradient.
+        for _ in range(hops * (self.learns_words + self.settings.structure)):
+            self.transition.columns.times(self.rows)
+
+
+def must_move(fold: Fold, bare: Bare) -> dict[str, int]:
+    """Return the bytes that every part reads and writes if no table stays in the cache.
+
+    A product reads a row per entry and writes its result; everything else is counted in passes over
+    a table of all vertices.
+    """
+    settings, num_vertices = fold.settings, len(fold.edges.members)
+    hops, halves = settings.hops - 1, 1 + settings.structure
+    rows = settings.half * FLOAT
+    of_words = bare.words.num_entries * rows if bare.learns_words else 0
+    of_hop = bare.transition.num_entries * rows
+    one_pass = num_vertices * rows
+    pairs = 2 * min(fold.batch_size, len(fold.edges))
+    scored = pairs * (1 + settings.num_negatives)
+    gathered = (scored + pairs) * halves * rows
+    numbers = sum(parameter.numel() for parameter in fold.model.parameters())
+    if settings.activation == "tanh":
+        activation, slopes = 5 * settings.hops, 10 * settings.hops
+    else:  # Filters, a dense product and division by lengths.
+        activation, slopes = 3 * settings.hops + 5, 2 * settings.hops + 9
+    lengths = 3 if settings.structure else 0
     return {
-        "vertices": network.num_vertices,
-        "linked_vertices": len(run.folds[0].edges.members),
-        "words": len(run.vocabulary),
-        "entries_of_B": whole[0].num_entries,
-        "entries_of_P": whole[1].num_entries,
-        "edges_scored": len(batch),
-        "step_ms": round(1e3 * of_step, 2),
-        "products_of_linked_vertices_ms": round(1e3 * of_linked, 2),
-        "products_of_all_vertices_ms": round(1e3 * of_whole, 2),
-        "ratio_to_linked": round(of_step / of_linked, 2),
-        "ratio_to_all": round(of_step / of_whole, 2),
+        "model forward": of_words
+        + halves * hops * of_hop
+        + one_pass * (1 + halves * hops + activation + lengths),
+        "scores forward": gathered,
+        "scores backward": 2 * halves * halves * scored * rows + 2 * halves * one_pass,
+        "model backward": of_words
+        + (halves - 1 + bare.learns_words) * hops * of_hop
+        + one_pass * (halves * hops + slopes + 2 * lengths),
+        "Adam": 7 * numbers * FLOAT,
     }
 
 
-def peak_memory_mb(name: str, threads: int) -> int:
-    """Return the peak of a process that reads ``name`` and trains it for three epochs."""
-    script = (
-        "import torch\n"
-        "from pathlib import Path\n"
-        "from dmte.network.files import read_network\n"
-        "from dmte.method import DmteMethod\n"
-        f"torch.set_num_threads({threads})\n"
-        f"DmteMethod(epochs=3).fit(read_network({name!r}), seed=0)\n"
-        # Not getrusage: its peak includes that of the process that started this one.
-        "print(Path('/proc/self/status').read_text().split('VmHWM:')[1].split()[0])"
-    )
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return round(int(done.stdout) * 1024 / 1e6)
+@contextmanager
+def timed(owner: Any, name: str, taken: dict[str, float], part: str) -> Iterator[None]:
+    """Add the seconds of every call of ``owner.name`` to a part."""
+    original = owner.__dict__[name]
+    act = original.__func__ if isinstance(original, staticmethod) else original
+
+    def measured(*args: Any, **options: Any) -> Any:
+        began = perf_counter()
+        try:
+            return act(*args, **options)
+        finally:
+            taken[part] = taken.get(part, 0.0) + perf_counter() - began
+
+    setattr(owner, name, staticmethod(measured) if act is not original else measured)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+def parts_of(step: Callable[[], object]) -> dict[str, float]:
+    """Return the seconds of the parts of one step."""
+    taken: dict[str, float] = {}
+    places = [
+        (DiffusionMaps, "forward", "model forward"),
+        (fold_module, "score_edges", "scores forward"),
+        (scores._PairScores, "backward", "scores backward"),
+        (torch.Tensor, "backward", "all backward"),
+        (Adam, "step", "Adam"),
+        (NegativeSampler, "draw", "negatives"),
+        (EdgeEntries, "transition", "P without the edges scored"),
+    ]
+    with ExitStack() as stack:
+        for owner, name, part in places:
+            stack.enter_context(timed(owner, name, taken, part))
+        whole = seconds(step)
+    taken["model backward"] = taken.pop("all backward") - taken["scores backward"]
+    taken["rest"] = whole - sum(taken.values())
+    return taken
+
+
+def seconds(act: Callable[[], object]) -> float:
+    """Return how long ``act`` takes."""
+    began = perf_counter()
+    act()
+    return perf_counter() - began
+
+
+def measure(network: TextualNetwork, settings: Settings, rounds: int, machine: Machine) -> Any:
+    """Return the row of one network and recipe, and the rows of its parts."""
+    run = TrainingRun(network, settings, seed=0)
+    fold = run.folds[0]
+    bare, generator = Bare(fold, network), generator_for(0, "benchmark")
+
+    def step() -> None:
+        batch = torch.randperm(len(fold.edges), generator=generator)[: fold.batch_size]
+        fold.step(batch, generator)
+
+    for act in (step, bare, step, bare):
+        act()
+    steps, products, parts = [], [], []
+    for _ in range(rounds):
+        steps.append(seconds(step))
+        products.append(seconds(bare))
+        parts.append(parts_of(step))
+    of_step, of_products = statistics.median(steps), statistics.median(products)
+    moved = must_move(fold, bare)
+    limit = of_products + moved["Adam"] / machine.copied
+    dense = 0
+    if fold.model.mixing is not None:
+        dense = 3 * 2 * len(fold.edges.members) * settings.half**2
+        limit += dense / machine.multiplied
+    row = {
+        "vertices": len(fold.edges.members),
+        "width": settings.half,
+        "edges_scored": min(fold.batch_size, len(fold.edges)),
+        "step_ms": round(1e3 * of_step, 1),
+        "bare_products_ms": round(1e3 * of_products, 1),
+        "limit_ms": round(1e3 * limit, 1),
+        "step_to_limit": round(of_step / limit, 2),
+        "all_bytes_at_copy_speed_ms": round(1e3 * sum(moved.values()) / machine.copied, 1),
+    }
+    shares = []
+    for part in parts[0]:
+        taken = statistics.median(one[part] for one in parts)
+        share: dict[str, Any] = {"part": part, "ms": round(1e3 * taken, 2)}
+        if part in moved:
+            share["must_move_mb"] = round(moved[part] / 1e6)
+            share["gb_per_s"] = round(moved[part] / taken / 1e9, 1)
+        shares.append(share)
+    return row, shares
 
 
 def main() -> None:
-    """Measure both networks, print the table and store it."""
+    """Measure both networks and recipes, print the tables and store them."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=2)
@@ -126,24 +237,20 @@ def main() -> None:
         networks = {name: read_network(name) for name in ("cora", "dblp")}
     except NetworkError as problem:
         sys.exit(f"step.py: {problem}")
-    results = {}
+    machine = Machine.measured()
+    rows, shares = [], []
     for name, network in networks.items():
-        results[name] = measure(network, arguments.rounds)
-        results[name]["peak_memory_mb"] = peak_memory_mb(name, arguments.threads)
-        print(name)
-        for key, value in results[name].items():
-            print(f"  {key.replace('_', ' '):<32}{value:>10,}")
-    machine = {
-        "processor": platform.processor() or platform.machine(),
-        "threads": arguments.threads,
-        "torch": torch.__version__,
-        "python": platform.python_version(),
-        "revision": subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-        ).stdout.strip(),
+        for recipe, settings in RECIPES.items():
+            row, parts = measure(network, settings, arguments.rounds, machine)
+            rows.append({"network": name, "recipe": recipe} | row)
+            shares += [{"network": name, "recipe": recipe} | part for part in parts]
+    print(table(rows), table(shares), sep="\n\n")
+    speeds = {
+        "copied_gb_per_s": round(machine.copied / 1e9, 1),
+        "multiplied_gflop_per_s": round(machine.multiplied / 1e9, 1),
     }
-    path = Path(__file__).with_suffix(".json")
-    path.write_text(json.dumps({"machine": machine, "results": results}, indent=2) + "\n")
+    print(speeds)
+    store(__file__, rows, arguments.threads, parts=shares, speeds=[speeds])
 
 
 if __name__ == "__main__":

@@ -49,7 +49,10 @@ def test_hop_filters_have_the_gradients_of_their_formula(planted: TextualNetwork
     features = torch.randn(80, 3, generator=generator, dtype=torch.float64, requires_grad=True)
 
     def filtered(features: Tensor, values: Tensor) -> Tensor:
-        return torch.func.functional_call(filters, {"filters": values}, (transition, features))
+        found: Tensor = torch.func.functional_call(
+            filters, {"filters": values}, (transition, features)
+        )
+        return found
 
     assert torch.autograd.gradcheck(filtered, (features, filters.filters), fast_mode=True)
 
