@@ -7,7 +7,7 @@ machine. Memory is counted from the tensors of a process (its tables, and Adam's
 asked of the system (what it shares with nobody). Prints a table and writes processes.json beside
 this file.
 
-    DMTE_DATA=... python benchmarks/processes.py [--networks dblp,planted-100000]
+    DMTE_DATA=... python benchmarks/processes.py [--networks dblp,drawn-100000]
         [--recipes paper,recommended] [--teams 1x1,2x1,1x2] [--rounds 3] [--steps 15]
 """
 
@@ -29,14 +29,14 @@ from dmte.config import PAPER, Settings
 from dmte.fold import Fold
 from dmte.launcher import joined_team
 from dmte.network import TextualNetwork, read_network
-from dmte.network.synthetic import PlantedTopics
+from dmte.network.synthetic import LargeTopics
 from dmte.randomness import generator_for
 from dmte.training import TrainingRun
 
 RECIPES = {"paper": PAPER, "recommended": Settings(dim=256, folds=1)}
 """What is trained; the recommended recipe at one width, so that none has to be searched."""
 WARM = 3
-PLANTED = "planted-"
+DRAWN = "drawn-"
 
 
 def main() -> None:
@@ -57,7 +57,7 @@ def main() -> None:
 def parse() -> argparse.Namespace:
     """Return what was asked for."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--networks", default="dblp,planted-100000")
+    parser.add_argument("--networks", default="dblp,drawn-100000")
     parser.add_argument("--recipes", default="paper,recommended")
     parser.add_argument("--teams", default="1x1,2x1,1x2", help="processes x threads")
     parser.add_argument("--rounds", type=int, default=3, help="how often each team has its turn")
@@ -134,16 +134,9 @@ def work(arguments: argparse.Namespace) -> None:
 
 def read(name: str) -> TextualNetwork:
     """Return a network by its name, or a drawn one with as many vertices as its name says."""
-    if not name.startswith(PLANTED):
+    if not name.startswith(DRAWN):
         return read_network(name)
-    planted = PlantedTopics(
-        num_vertices=int(name.removeprefix(PLANTED)),
-        num_topics=50,
-        edges_per_vertex=5,
-        words_per_text=30,
-        words_per_topic=1000,
-    )
-    return planted.draw(torch.Generator().manual_seed(0))
+    return LargeTopics(num_vertices=int(name.removeprefix(DRAWN))).draw(seed=0)
 
 
 def tables_bytes(fold: Fold) -> int:
