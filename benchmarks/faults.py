@@ -9,7 +9,6 @@ interrupted. Prints a line per kill and writes faults.json beside this file. Lin
 """
 
 import argparse
-import json
 import os
 import random
 import signal
@@ -22,12 +21,12 @@ from functools import partial
 from pathlib import Path
 
 import torch
+from measuring import store
 
 from dmte.embedding import Embedding
 from dmte.packing import unpack_json
 from dmte.storage import is_stored, read_parts
 
-PATH = Path(__file__).with_suffix(".json")
 EVERY = 5
 """Epochs between two checkpoints."""
 PATIENCE = 300
@@ -59,8 +58,9 @@ def main() -> None:
     is_same = torch.equal(*vectors)
     restarts = told.count("all start again")
     print(f"{restarts} of {arguments.kills} kills recovered; the same bits: {is_same}")
-    found = vars(arguments) | {"recovered": restarts, "is_same": is_same, "epochs": epochs}
-    PATH.write_text(json.dumps(found | {"seconds": round(seconds, 1)}, indent=2) + "\n")
+    found = {"recovered": restarts, "same_bits": is_same, "epochs": epochs}
+    row = vars(arguments) | found | {"seconds": round(seconds, 1)}
+    store(__file__, [row], threads=1)
     sys.exit(0 if is_same and restarts == arguments.kills else 1)
 
 

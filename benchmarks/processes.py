@@ -5,7 +5,7 @@ the columns, and one process of two threads; they take turns, and each makes the
 is timed by the clock, and by what a process takes of the processor, which says more on a busy
 machine. Memory is counted from the tensors of a process (its tables, and Adam's state of them) and
 asked of the system (what it shares with nobody). Prints a table and writes processes.json beside
-this file.
+this file, where rows that were not measured again stay.
 
     DMTE_DATA=... python benchmarks/processes.py [--networks dblp,drawn-100000]
         [--recipes paper,recommended] [--teams 1x1,2x1,1x2] [--rounds 3] [--steps 15]
@@ -37,6 +37,7 @@ RECIPES = {"paper": PAPER, "recommended": Settings(dim=256, folds=1)}
 """What is trained; the recommended recipe at one width, so that none has to be searched."""
 WARM = 3
 DRAWN = "drawn-"
+PATH = Path(__file__).with_suffix(".json")
 
 
 def main() -> None:
@@ -45,13 +46,19 @@ def main() -> None:
     if arguments.worker:
         work(arguments)
         return
-    results = []
+    results = json.loads(PATH.read_text())["results"] if PATH.exists() else []
     for network in arguments.networks.split(","):
         for recipe in arguments.recipes.split(","):
             found = measure(network, recipe, arguments)
             print(table(found), flush=True)
-            results += found
+            measured = {name_of(row) for row in found}
+            results = [row for row in results if name_of(row) not in measured] + found
     store(__file__, results, threads=2)
+
+
+def name_of(row: dict[str, Any]) -> tuple[str, ...]:
+    """Return what was measured."""
+    return row["network"], row["recipe"], row["processes x threads"]
 
 
 def parse() -> argparse.Namespace:
