@@ -11,17 +11,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.config import RECIPES, Settings
+from dmte.config import Settings
 from dmte.errors import ConfigError, DmteError, MissingExtraError, StorageError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.training import TrainingRun
 from dmte.tuning import Search, Trial, search, tune
 from dmte.tuning.outcome import Check, Outcome
 from dmte.tuning.proposal import is_hopeless
-from dmte.tuning.space import NEARBY
+from dmte.tuning.space import SPACE
 
 pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")
-UNTIL_OPTUNA = len(RECIPES) + len(NEARBY)
+UNTIL_OPTUNA = len(SPACE.first_points())
 
 Scores = tuple[Tensor, Tensor]
 
