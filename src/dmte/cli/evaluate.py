@@ -237,7 +237,7 @@ def numbers(option: str, text: str) -> list[float]:
 
 def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
     """Return the rows as aligned lines, in per cent, with every figure's spread over seeds."""
-    width = max((len(row["method"]) for row in rows), default=0)
+    width = max(map(len, ["method", *(row["method"] for row in rows)]))
     ways = any("score" in row for row in rows)
     first, *others = figures
     # Method, way, first figure with its interval, seconds and memory; two columns a figure more.
