@@ -64,6 +64,14 @@ def test_a_search_killed_at_any_byte_goes_on_as_if_it_had_not_been(
 
 
 @pytest.mark.usefixtures("quick")
+def test_every_trial_on_features_reads_them(planted: TextualNetwork) -> None:
+    with_features = planted.with_features(torch.ones(planted.num_vertices, 3))
+    trials = list(Search(with_features, seed=3).run(trials=UNTIL_OPTUNA + 2))
+    assert {trial.settings.encoder for trial in trials} == {"features"}
+    assert len({str(trial.settings) for trial in trials}) == len(trials)  # None repeats another.
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_finished_search_makes_no_more_trials(planted: TextualNetwork, tmp_path: Path) -> None:
     for _ in range(2):
         found = Search(planted, seed=0, journal=tmp_path / "a.jsonl")
