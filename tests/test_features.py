@@ -1,5 +1,6 @@
 """Features that somebody else's model made, in place of words: read, learned from, kept."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ from torch.nn.functional import normalize
 from dmte.config import PAPER, Settings
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError, NetworkError
-from dmte.evaluation import strict_task
+from dmte.evaluation import METHODS, strict_task
+from dmte.evaluation.methods import choose_methods, left_out
+from dmte.evaluation.report import evaluate_classes, evaluate_links
 from dmte.explanation import explain
 from dmte.export import export_vectors
 from dmte.features import read_features
@@ -31,7 +34,11 @@ def topics() -> TextualNetwork:
     which = [classes.index(min(own)) for own in network.labels or ()]
     features = centers[which] + torch.randn(160, 20, generator=generator)
     return TextualNetwork(
-        ids=network.ids, texts=("",) * 160, edges=network.edges, features=features
+        ids=network.ids,
+        texts=("",) * 160,
+        edges=network.edges,
+        labels=network.labels,
+        features=features,
     )
 
 
@@ -74,6 +81,32 @@ def test_a_model_keeps_the_features(topics: TextualNetwork, tmp_path: Path) -> N
     bare = TextualNetwork(ids=("n",), texts=("x",), edges=torch.zeros((0, 2), dtype=torch.int64))
     with pytest.raises(NetworkError, match=r"reads 20 features of every vertex.* come with 0"):
         loaded.embed(bare)
+
+
+def test_evaluation_lets_dmte_read_the_features(
+    topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no word to learn from, so that what is learned comes from them."""
+    quick = DmteMethod(dim=16, epochs=2)
+    monkeypatch.setattr("dmte.evaluation.methods.METHODS", {**METHODS, "dmte": quick})
+    links = evaluate_links(topics, ["dmte", "random"], [0.6], num_seeds=1)
+    task = strict_task(topics, 0.6, seed=0)
+    expected = task.auc(replace(quick, encoder="features").fit(task.train, seed=0))
+    assert links[0]["auc"]["mean"] == pytest.approx(expected, abs=1e-5)
+    classes = evaluate_classes(topics, ["dmte", "random"], [0.5], num_seeds=1)
+    assert classes[0]["macro_f1"]["mean"] > classes[1]["macro_f1"]["mean"] + 0.3
+    for rows in (links, classes):
+        assert (rows[0]["settings"], rows[-1]["settings"]) == ({"encoder": "features"}, {})
+
+
+def test_all_methods_are_those_that_can_learn_from_features() -> None:
+    chosen = choose_methods(["all"], from_features=True)
+    cannot = {"dmte-paper-bilstm", "dmte-paper-no-diffusion"}
+    assert set(choose_methods(["all"])) - set(chosen) == cannot
+    assert cannot <= set(left_out(["all"], from_features=True))
+    for name in cannot:
+        with pytest.raises(ConfigError, match=f"{name} cannot learn from features"):
+            choose_methods([name], from_features=True)
 
 
 def test_a_network_without_features_is_refused() -> None:

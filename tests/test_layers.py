@@ -107,6 +107,8 @@ LAYERS = [
     "baselines.tadw",
     "baselines.tridnr",
     "baselines.cene",
+    "baselines.cane_attention",
+    "baselines.cane_model",
     "baselines.cane",
     "baselines",
     "evaluation.link_prediction",

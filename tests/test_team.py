@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.checkpoint import load_checkpoint, save_checkpoint
-from dmte.config import PAPER, VARIANTS, Settings
+from dmte.config import PAPER, RECIPES, VARIANTS, Settings
 from dmte.errors import (
     ConfigError,
     DmteError,
@@ -32,8 +32,10 @@ from dmte.errors import (
     StorageError,
     TrainingError,
 )
+from dmte.evaluation import strict_task
 from dmte.launcher import refuse_separate_folders
 from dmte.network import TextualNetwork
+from dmte.network.synthetic import PlantedTopics
 from dmte.rows import divided_rows, unit_rows
 from dmte.sparse import SparseMatrix
 from dmte.team import ALONE, ConnectedTeam, Team, opened_by_all
@@ -79,6 +81,29 @@ def test_a_team_learns_what_one_process_learns(
         first, *others = together(size, lambda team: learned(planted, KINDS[kind], team))
         assert others == [None] * (size - 1)
         torch.testing.assert_close(first, alone, rtol=0, atol=1e-10)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_rounding_does_not_tell_a_team_s_auc_from_one_process_s(
+    together: Together, recipe: str
+) -> None:
+    """In single precision sums in another order may end in other vectors, but none worse."""
+    drawn = PlantedTopics(num_vertices=1000, num_topics=20).draw(torch.Generator().manual_seed(1))
+    task = strict_task(drawn, 0.7, seed=0)
+
+    def auc(team: Team) -> float | None:
+        run = TrainingRun(task.train, RECIPES[recipe], seed=3, team=team)
+        for _ in run.epochs():
+            pass
+        found = run.gathered()
+        return None if found is None else task.auc(found.embedding)
+
+    alone = auc(ALONE)
+    assert alone is not None
+    assert 0.7 < alone < 0.97  # There is something to lose.
+    for size in (2, 3):
+        assert together(size, auc)[0] == pytest.approx(alone, abs=0.001)
 
 
 def test_a_team_stops_where_one_process_stops(together: Together, planted: TextualNetwork) -> None:

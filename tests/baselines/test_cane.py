@@ -7,14 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.baselines.cane import (
-    CELLS,
-    Cane,
-    CaneTrainer,
-    ContextAwareTexts,
-    blocks_of_pairs,
-    first_words,
-)
+from dmte.baselines.cane import Cane, CaneTrainer, first_words
+from dmte.baselines.cane_attention import CELLS, blocks_of_pairs
+from dmte.baselines.cane_model import ContextAwareTexts
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork

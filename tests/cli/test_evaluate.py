@@ -5,6 +5,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -77,6 +78,24 @@ def test_links_and_classes_are_tables_for_people(alone: Run) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("tfidf") == 4
     assert "10 % of the labelled vertices trained on" in done.stdout
+
+
+def test_dmte_learns_from_features_and_others_from_texts(
+    dmte: Run, inside: Run, cli_folder: Path
+) -> None:
+    rows = torch.randn(432, 8, generator=torch.Generator().manual_seed(0))
+    np.save(cli_folder / "rows.npy", rows.numpy())
+    asked = ("--methods", "dmte-paper,tfidf", "--seeds", "1", "--features", "rows.npy")
+    done = dmte("evaluate", "links", "concepts", *asked, "--workers", "1", "--quiet")
+    assert done.returncode == 0, done.stderr
+    _, readers, *_, ours, same, theirs = done.stdout.splitlines()
+    assert readers == "dmte-paper learned from rows.npy"
+    assert ours.split()[:2] == ["dmte-paper", "dot"]
+    assert same.split()[:2] == ["dmte-paper", "cosine"]
+    assert 80 < float(theirs.split()[2]) < 90  # As without the features.
+    done = inside("evaluate", "classes", "concepts", *asked, "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [row["problem"] for row in json.loads(done.stdout)["plan"]] == [None, None]
 
 
 def test_a_reproduction_goes_on_where_it_stopped(

@@ -493,6 +493,22 @@ FEATURES = {
     ),
     "features of no known kind": Case(f"{TRAIN_WITH} f.txt", {"f.txt": "1 2"}, "f.txt"),
     "features from a folder without an encoder": Case(f"{TRAIN_WITH} f", {"f/readme.txt": ""}, "f"),
+    "features that no method reads": Case(
+        "evaluate links net.jsonl --methods tfidf,lsa --features f.npy",
+        {"f.npy": array(5)},
+        "so they do not go with --methods tfidf,lsa",
+    ),
+    "features beside a method with an encoder": Case(
+        "evaluate classes net.jsonl --methods dmte,dmte-paper-bilstm --features f.npy",
+        {"f.npy": array(5)},
+        "dmte-paper-bilstm cannot learn from features",
+    ),
+    "features for too few vertices to evaluate": Case(
+        "evaluate links net.jsonl --features f.npy", {"f.npy": array(3)}, "3 rows"
+    ),
+    "features for too few vertices to tune": Case(
+        "tune net.jsonl --out s.toml --features f.npy", {"f.npy": array(3)}, "3 rows"
+    ),
 }
 
 CASES = FILES | TEXTS | FOLDERS | MODELS | QUESTIONS | OUTPUTS | SETTINGS | PICTURES | FEATURES

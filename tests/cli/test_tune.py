@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -83,6 +84,27 @@ def test_training_takes_what_tuning_wrote(
     assert code == 0, error
     expected = json.loads(tuned.stdout)["settings"] | {"epochs": 2, "dim": 32}
     assert json.loads(out)["settings"] == expected
+
+
+def test_training_takes_what_tuning_on_features_wrote(
+    answer: Callable[..., Answer], dmte: Run, cli_folder: Path
+) -> None:
+    rows = torch.randn(80, 6, generator=torch.Generator().manual_seed(0))
+    np.save(cli_folder / "rows.npy", rows.numpy())
+    features = ("--features", "rows.npy")
+    done = dmte(*SMALL, *features, "--out", "rows.toml")
+    assert done.returncode == 0, done.stderr
+    assert "dmte train NETWORK --features rows.npy --settings rows.toml" in done.stdout
+    train = ("train", "net", "--out", "rows", "--settings", "rows.toml", "--json", "--epochs", "1")
+    code, out, error = answer(*train, *features)
+    assert code == 0, error
+    assert json.loads(out)["settings"]["encoder"] == "features"
+    code, out, error = answer(*train)
+    assert (code, out) == (2, "")
+    assert "give them with --features" in error
+    code, _, error = answer(*SMALL, "--out", "rows.toml")
+    assert code == 2
+    assert "another network" in error
 
 
 def test_the_same_command_again_repeats_the_outcome(

@@ -2,51 +2,63 @@
 
 import itertools
 from dataclasses import fields, replace
-from typing import Any
 
 import pytest
 import torch
 
 from dmte.config import RECIPES, Settings
-from dmte.tuning.space import NEARBY, SPACE, Choice, Whole, point_of, settings_of
+from dmte.tuning.space import SPACE, Choice, Space, Whole
 
 
-def test_every_searched_name_is_a_setting_or_stands_for_one() -> None:
+@pytest.fixture(params=["words", "features"])
+def space(request: pytest.FixtureRequest) -> Space:
+    return SPACE if request.param == "words" else SPACE.without_words()
+
+
+def test_every_searched_name_is_a_setting_or_stands_for_one(space: Space) -> None:
     known = {setting.name for setting in fields(Settings)}
-    assert set(SPACE) - known == {"recipe", "hops", "decay"}
+    assert set(space.ranges) - known == {"recipe", "hops", "decay"}
 
 
-def test_every_combination_of_choices_is_settings() -> None:
-    choices = {name: kind.options for name, kind in SPACE.items() if isinstance(kind, Choice)}
-    start = point_of("paper")
+def test_every_combination_of_choices_is_settings(space: Space) -> None:
+    choices = {n: kind.options for n, kind in space.ranges.items() if isinstance(kind, Choice)}
+    start = space.point_of("paper")
     for options in itertools.product(*choices.values()):
         point = start | dict(zip(choices, options, strict=True))
-        found = settings_of(point)
+        found = space.settings_of(point)
         for name in set(choices) - {"recipe", "dim"}:
             assert getattr(found, name) == point[name]
 
 
 @pytest.mark.parametrize("end", ["low", "high"])
-def test_the_ends_of_every_range_are_settings(end: str) -> None:
-    for name, kind in SPACE.items():
+def test_the_ends_of_every_range_are_settings(space: Space, end: str) -> None:
+    for name, kind in space.ranges.items():
         if not isinstance(kind, Choice):
-            settings_of(point_of("recommended") | {name: getattr(kind, end)})
+            space.settings_of(space.point_of("recommended") | {name: getattr(kind, end)})
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_recipe_is_close_to_its_point(recipe: str) -> None:
-    found, exact = settings_of(point_of(recipe)), RECIPES[recipe]
+def test_a_recipe_is_close_to_its_point(space: Space, recipe: str) -> None:
+    found, exact = space.settings_of(space.point_of(recipe)), space.recipes[recipe]
     assert replace(found, hop_weights=exact.hop_weights) == exact
     torch.testing.assert_close(found.hop_weights, exact.hop_weights, atol=0.02, rtol=0)
 
 
-@pytest.mark.parametrize("change", NEARBY)
-def test_points_close_by_lie_in_the_space(change: dict[str, Any]) -> None:
-    for name, value in change.items():
-        kind = SPACE[name]
-        if isinstance(kind, Choice):
-            assert value in kind.options
-        else:
-            assert kind.low <= value <= kind.high
-            assert not isinstance(kind, Whole) or isinstance(value, int)
-    assert settings_of(point_of("recommended") | change) != RECIPES["recommended"]
+def test_points_close_by_lie_in_the_space(space: Space) -> None:
+    default = space.point_of("recommended")
+    for change in space.nearby:
+        for name, value in change.items():
+            kind = space.ranges[name]
+            if isinstance(kind, Choice):
+                assert value in kind.options
+            else:
+                assert kind.low <= value <= kind.high
+                assert not isinstance(kind, Whole) or isinstance(value, int)
+        assert space.settings_of(default | dict(change)) != space.recipes["recommended"]
+
+
+def test_without_words_every_recipe_reads_features_and_leaves_no_word_out() -> None:
+    space = SPACE.without_words()
+    assert {recipe.encoder for recipe in space.recipes.values()} == {"features"}
+    assert set(SPACE.ranges) - set(space.ranges) == {"word_dropout"}
+    assert len(space.nearby) == len(SPACE.nearby) - 1

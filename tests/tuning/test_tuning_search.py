@@ -11,17 +11,17 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.config import RECIPES, Settings
+from dmte.config import Settings
 from dmte.errors import ConfigError, DmteError, MissingExtraError, StorageError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.training import TrainingRun
 from dmte.tuning import Search, Trial, search, tune
 from dmte.tuning.outcome import Check, Outcome
 from dmte.tuning.proposal import is_hopeless
-from dmte.tuning.space import NEARBY
+from dmte.tuning.space import SPACE
 
 pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")
-UNTIL_OPTUNA = len(RECIPES) + len(NEARBY)
+UNTIL_OPTUNA = len(SPACE.first_points())
 
 Scores = tuple[Tensor, Tensor]
 
@@ -61,6 +61,14 @@ def test_a_search_killed_at_any_byte_goes_on_as_if_it_had_not_been(
         assert what_was_found(again.trials) == what_was_found(whole.trials)
         assert again.outcome().settings == whole.outcome().settings
         assert len(Search(planted, seed=3, journal=part).trials) == len(whole.trials)
+
+
+@pytest.mark.usefixtures("quick")
+def test_every_trial_on_features_reads_them(planted: TextualNetwork) -> None:
+    with_features = planted.with_features(torch.ones(planted.num_vertices, 3))
+    trials = list(Search(with_features, seed=3).run(trials=UNTIL_OPTUNA + 2))
+    assert {trial.settings.encoder for trial in trials} == {"features"}
+    assert len({str(trial.settings) for trial in trials}) == len(trials)  # None repeats another.
 
 
 @pytest.mark.usefixtures("quick")

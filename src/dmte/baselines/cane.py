@@ -30,8 +30,6 @@ bias, and structure vectors longer than 1 are scaled to length 1. Unlike that co
 - C and A start smaller and move in smaller steps than the tables (see ``shared_learning_rate``);
   with A near zero all words matter alike at first.
 
-A word's vector is multiplied by C once per step, however often the word occurs, and the products
-are gathered; pairs of similar lengths go through the attention together, few enough for the cache.
 Per step only the texts of the batch are convolved, so that memory is bounded by the batch. Cora
 at 55 % takes 106 s of one processor and 1.3 GB, an epoch of DBLP (from 12 steps) 11 s and 0.3 GB.
 
@@ -39,286 +37,31 @@ A vertex without edges has a zero structure vector and reads its own text for co
 text has a zero text vector, towards which every word of another matters alike.
 """
 
-import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, get_args
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
-from torch.nn.functional import normalize, pad
+from torch.nn.functional import pad
 
 from dmte.adam import Adam
 from dmte.allocator import keep_freed_memory
+from dmte.baselines.cane_model import (
+    PAIRS_AT_ONCE,
+    ContextAwareEmbedding,
+    ContextAwareTexts,
+    average_texts,
+)
 from dmte.baselines.skipgram import require_positive
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
-from dmte.embedding import Embedding, Similarity
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.objective import ObjectiveWeights, Scores, part_losses, weighted_sum
 from dmte.progress import track
-from dmte.randomness import STANDARD_DEVIATION, generator_for, truncated_gaussian
+from dmte.randomness import generator_for, truncated_gaussian
 from dmte.sampling import NOISE_POWER, NegativeSampler
 from dmte.supervision import SupervisedEdges
 from dmte.text import TokenizedTexts, Vocabulary
-
-CELLS = 1 << 18
-"""Numbers of F computed together: 1 MB, which stays in the cache."""
-LENGTH_RATIO = 1.2  # Between the longest and the shortest left text of a block.
-PAIRS_AT_ONCE = 2048  # Scored together; their texts are convolved first.
-
-
-class PairTexts(NamedTuple):
-    """The text vectors of both vertices of some pairs, each towards the other."""
-
-    left: Float[Tensor, "pairs dim"]
-    right: Float[Tensor, "pairs dim"]
-
-
-def mutual_attention(
-    left: Float[Tensor, "pairs left_words dim"],
-    projected: Float[Tensor, "pairs left_words dim"],
-    right: Float[Tensor, "pairs right_words dim"],
-    left_lengths: Int[Tensor, " pairs"],
-    right_lengths: Int[Tensor, " pairs"],
-) -> PairTexts:
-    """Return P a and Q b of pairs with words P, projected words Aᵀ P and words Q.
-
-    Padding is zero, so that F is zero there and only its number must not be counted.
-    """
-    correlation = torch.tanh(torch.bmm(projected, right.transpose(1, 2)))
-    left_importance = correlation.sum(dim=2) / right_lengths.unsqueeze(1)
-    right_importance = correlation.sum(dim=1) / left_lengths.unsqueeze(1)
-    return PairTexts(
-        _weighted_sum_of_words(left, left_importance, left_lengths),
-        _weighted_sum_of_words(right, right_importance, right_lengths),
-    )
-
-
-def _weighted_sum_of_words(
-    words: Float[Tensor, "pairs words dim"],
-    importance: Float[Tensor, "pairs words"],
-    lengths: Int[Tensor, " pairs"],
-) -> Float[Tensor, "pairs dim"]:
-    is_padding = torch.arange(words.shape[1]) >= lengths.unsqueeze(1)
-    shares = importance.masked_fill(is_padding, -math.inf).softmax(dim=1)
-    return torch.bmm(shares.unsqueeze(1), words).squeeze(1)
-
-
-def blocks_of_pairs(
-    left_lengths: Int[Tensor, " pairs"], right_lengths: Int[Tensor, " pairs"]
-) -> Iterator[Int[Tensor, " block"]]:
-    """Yield every pair in a block of similar lengths, at most ``CELLS`` numbers of F if padded."""
-    kind = (left_lengths.double().log() / math.log(LENGTH_RATIO)).floor().long()
-    order = (kind * (int(right_lengths.max()) + 1) + right_lengths).argsort(
-        descending=True, stable=True
-    )
-    _, counts = kind[order].unique_consecutive(return_counts=True)
-    for alike in order.split(counts.tolist()):
-        most_left, start = int(left_lengths[alike].max()), 0
-        while start < len(alike):
-            size = max(1, CELLS // (most_left * int(right_lengths[alike[start]])))
-            yield alike[start : start + size]
-            start += size
-
-
-class _Block(NamedTuple):
-    """What the backward pass needs of a block: where its words come from, and its own graph."""
-
-    pairs: Int[Tensor, " block"]
-    left_places: Int[Tensor, " left_places"]
-    right_places: Int[Tensor, " right_places"]
-    gathered: tuple[Tensor, ...]
-    texts: PairTexts
-
-
-class _Attend(torch.autograd.Function):
-    """The text vectors of pairs, from the words of all their texts.
-
-    Left to autograd, every block would make a gradient of the size of the whole table; here the
-    blocks' gradients are added to one.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        words: Float[Tensor, "words dim"],
-        projected: Float[Tensor, "words dim"],
-        offsets: Int[Tensor, " texts_and_one"],
-        pairs: Int[Tensor, "pairs 2"],
-    ) -> tuple[Float[Tensor, "pairs dim"], Float[Tensor, "pairs dim"]]:
-        needs_gradient = any(ctx.needs_input_grad)
-        # A last row of zeros is the padding; an empty text is one word of padding.
-        words, projected = (pad(table.detach(), (0, 0, 0, 1)) for table in (words, projected))
-        lengths = offsets.diff().clamp(min=1)
-        left, right = words.new_empty(2, len(pairs), words.shape[1]).unbind()
-        ctx.shape, ctx.blocks = words.shape, []
-        for block in blocks_of_pairs(lengths[pairs[:, 0]], lengths[pairs[:, 1]]):
-            sides = pairs[block].unbind(1)
-            places = [_places(offsets, side) for side in sides]
-            gathered = tuple(
-                table.index_select(0, at.flatten()).view(*at.shape, -1)
-                for table, at in ((words, places[0]), (projected, places[0]), (words, places[1]))
-            )
-            with torch.set_grad_enabled(needs_gradient):
-                for table in gathered:
-                    table.requires_grad_(needs_gradient)
-                texts = mutual_attention(*gathered, *(lengths[side] for side in sides))
-            left[block], right[block] = (side.detach() for side in texts)
-            if needs_gradient:
-                left_places, right_places = (at.flatten() for at in places)
-                ctx.blocks.append(_Block(block, left_places, right_places, gathered, texts))
-        return left, right
-
-    @staticmethod
-    @once_differentiable
-    def backward(
-        ctx: Any, left: Float[Tensor, "pairs dim"], right: Float[Tensor, "pairs dim"]
-    ) -> tuple[Tensor, Tensor, None, None]:
-        words, projected = left.new_zeros(2, *ctx.shape).unbind()
-        while ctx.blocks:  # Each is freed once it is done.
-            block = ctx.blocks.pop()
-            gradients = torch.autograd.grad(
-                block.texts, block.gathered, (left[block.pairs], right[block.pairs])
-            )
-            of_left, of_projected, of_right = (gradient.flatten(0, 1) for gradient in gradients)
-            words.index_add_(0, block.left_places, of_left)
-            words.index_add_(0, block.right_places, of_right)
-            projected.index_add_(0, block.left_places, of_projected)
-        return words[:-1], projected[:-1], None, None
-
-
-def _places(
-    offsets: Int[Tensor, " texts_and_one"], texts: Int[Tensor, " block"]
-) -> Int[Tensor, "block positions"]:
-    """Return where the words of some texts stand, padded with the number of all words."""
-    starts, ends = offsets[texts].unsqueeze(1), offsets[texts + 1].unsqueeze(1)
-    places = starts + torch.arange(max(1, int((ends - starts).max())))
-    return torch.where(places < ends, places, int(offsets[-1]))
-
-
-class ContextAwareTexts(nn.Module):
-    """Pairs of texts to pairs of vectors: the convolution and the attention."""
-
-    def __init__(
-        self,
-        vocabulary_size: int,
-        dim: int,
-        window: int,
-        generator: torch.Generator,
-        *,
-        is_symmetric: bool,
-    ) -> None:
-        super().__init__()
-        self.words = truncated_gaussian(vocabulary_size, dim, generator)
-        self.filters = _shared_matrix(dim, window * dim, 1 / math.sqrt(window * dim), generator)
-        self.attention = _shared_matrix(dim, dim, 1 / dim, generator)
-        self.window = window
-        self.is_symmetric = is_symmetric
-
-    def forward(self, texts: TokenizedTexts, pairs: Int[Tensor, "pairs 2"]) -> PairTexts:
-        """Return the text vectors of pairs of texts; only texts that occur are looked at."""
-        if not self.is_symmetric:
-            return self._attend(texts, pairs)
-        keys = pairs.min(dim=1).values * len(texts) + pairs.max(dim=1).values
-        distinct, which = keys.unique(return_inverse=True)
-        low, high = self._attend(
-            texts, torch.stack([distinct // len(texts), distinct % len(texts)], dim=1)
-        )
-        low, high = low.index_select(0, which), high.index_select(0, which)
-        is_turned = (pairs[:, 0] > pairs[:, 1]).unsqueeze(1)
-        return PairTexts(torch.where(is_turned, high, low), torch.where(is_turned, low, high))
-
-    def convolve(self, texts: TokenizedTexts) -> Float[Tensor, "words dim"]:
-        """Return P of every text, one after the other: tanh(Σ_o C_o w_{i+o}) at every word i."""
-        dim = self.words.shape[1]
-        used, tokens = texts.tokens.unique(return_inverse=True)
-        # C_o w of every word and o; the last word is none, beyond the ends of a text.
-        products = pad(self.words[used] @ self.filters, (0, 0, 0, 1)).view(-1, dim)
-        lengths = texts.lengths()
-        place = torch.arange(len(tokens)) - texts.offsets[:-1].repeat_interleave(lengths)
-        length = lengths.repeat_interleave(lengths)
-        total = products.new_zeros(len(tokens), dim)
-        for number in range(self.window):
-            shift = number - (self.window - 1) // 2
-            is_inside = (place + shift >= 0) & (place + shift < length)
-            seen = torch.where(is_inside, tokens.roll(-shift), len(used))
-            total = total + products.index_select(0, seen * self.window + number)
-        return torch.tanh(total)
-
-    def _attend(self, texts: TokenizedTexts, pairs: Int[Tensor, "pairs 2"]) -> PairTexts:
-        occurring, places = pairs.unique(return_inverse=True)
-        chosen = texts.select(occurring)
-        words = self.convolve(chosen)
-        matrix = (self.attention + self.attention.T) / 2 if self.is_symmetric else self.attention
-        found = _Attend.apply(words, words @ matrix, chosen.offsets, places)  # type: ignore[no-untyped-call]
-        return PairTexts(*found)
-
-
-def _shared_matrix(
-    num_rows: int, num_columns: int, deviation: float, generator: torch.Generator
-) -> Float[nn.Parameter, "rows columns"]:
-    table = truncated_gaussian(num_rows, num_columns, generator)
-    return nn.Parameter(table.detach() * (deviation / STANDARD_DEVIATION))
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ContextAwareEmbedding(Embedding):
-    """One vector per vertex to search and classify by, and for every pair its own two to score by.
-
-    What ``save`` stores is the one vector per vertex.
-    """
-
-    model: ContextAwareTexts
-    tokens: TokenizedTexts
-
-    def score(
-        self, pairs: Int[Tensor, "pairs 2"], by: Similarity = "dot"
-    ) -> Float[Tensor, " pairs"]:
-        """Return the dot product, or the cosine, of u_t(v) ⊕ u_s and v_t(u) ⊕ v_s.
-
-        Raises:
-            ConfigError: ``by`` is neither dot nor cosine.
-        """
-        if by not in get_args(Similarity):
-            raise ConfigError(f"by must be dot or cosine, not {by!r}")
-        return self.scores(pairs)[by]
-
-    def scores(self, pairs: Int[Tensor, "pairs 2"]) -> dict[Similarity, Float[Tensor, " pairs"]]:
-        """Return the scores of pairs by dot product and by cosine, their texts read once."""
-        blocks = [self._scores(block) for block in pairs.split(PAIRS_AT_ONCE) if len(block)]
-        both = torch.cat(blocks, dim=1) if blocks else self.vectors.new_zeros(2, 0)
-        return {"dot": both[0], "cosine": both[1]}
-
-    def _scores(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, "2 pairs"]:
-        with torch.no_grad():
-            texts = self.model(self.tokens, pairs)
-        left, right = (
-            torch.cat([text, self.structure[side]], dim=1)
-            for text, side in zip(texts, pairs.T, strict=True)
-        )
-        dot = (left * right).sum(dim=1)
-        cosine = (normalize(left) * normalize(right)).sum(dim=1)
-        return torch.stack([dot, cosine])
-
-
-def average_texts(
-    model: ContextAwareTexts, texts: TokenizedTexts, contexts: Int[Tensor, "pairs 2"]
-) -> Float[Tensor, "texts dim"]:
-    """Return the mean of every text's vectors in ``contexts``; zero where it is in none."""
-    totals = torch.zeros(len(texts), model.words.shape[1])
-    counts = torch.zeros(len(texts))
-    for pairs in contexts.split(PAIRS_AT_ONCE):
-        with torch.no_grad():
-            left, right = model(texts, pairs)
-        source, target = pairs.T
-        proper = source != target
-        vertices = torch.cat([source, target[proper]])
-        totals.index_add_(0, vertices, torch.cat([left, right[proper]]))
-        counts.index_add_(0, vertices, torch.ones(len(vertices)))
-    return totals / counts.clamp(min=1).unsqueeze(1)
 
 
 def neighbors_as_contexts(network: TextualNetwork) -> Int[Tensor, "pairs 2"]:

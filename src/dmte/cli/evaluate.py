@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, no_type_check
 
 import typer
@@ -17,6 +18,7 @@ from dmte.cli.fits import (
 from dmte.cli.flags import QuietOption, with_flags
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.cli.output import complete, terminal_width
+from dmte.cli.settings import unread_features
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -49,6 +51,13 @@ MethodsOption = Annotated[
     typer.Option(
         help="Names with commas between them; 'all' for every one that can run.",
         autocompletion=complete(lambda: [*_methods(), ALL]),
+    ),
+]
+FeaturesOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="What DMTE learns from in place of words: .npy or .npz, or a sentence encoder's "
+        "folder. Other methods go on reading texts."
     ),
 ]
 SeedsOption = Annotated[int, typer.Option(help="How many seeds: 0, 1, ...")]
@@ -86,6 +95,7 @@ def evaluate_links(
             autocompletion=complete(lambda: PROTOCOLS),
         ),
     ] = "strict",
+    features: FeaturesOption = None,
     workers: WorkersOption = None,
     dry_run: DryRunOption = False,
     quiet: QuietOption = False,
@@ -97,8 +107,9 @@ def evaluate_links(
     from dmte.evaluation.report import LINK_FIGURES, link_results
 
     fractions = numbers("--train-fraction", train_fraction)
-    cells = link_cells("", able(names(methods)), fractions, [protocol], seeds)
-    network = source.open(quiet=quiet)
+    chosen, has_features = able(names(methods), features), features is not None
+    cells = link_cells("", chosen, fractions, [protocol], seeds, from_features=has_features)
+    network = source.open(features=features, quiet=quiet)
     for cell in link_cells("", [cells[0].method], fractions, [protocol], 1):
         cell.check(network)  # Better now than after the first hour.
     if dry_run:
@@ -108,11 +119,11 @@ def evaluate_links(
     if as_json:
         _dump(network, cells, rows, protocol=protocol)
         return
-    print(f"{network!r}, {protocol} protocol, {_which(seeds)}")
+    print(f"{network!r}, {protocol} protocol, {_which(seeds)}{_readers(cells, features)}")
     for fraction in fractions:
-        chosen = [row for row in rows if row["train_fraction"] == fraction]
-        print(f"\n{100 * fraction:g} % trained on{_leaks(chosen)}\n")
-        print(table(chosen, LINK_FIGURES))
+        asked = [row for row in rows if row["train_fraction"] == fraction]
+        print(f"\n{100 * fraction:g} % trained on{_leaks(asked)}\n")
+        print(table(asked, LINK_FIGURES))
 
 
 @evaluate.command("classes")
@@ -125,6 +136,7 @@ def evaluate_classes(
         str, typer.Option(help="Shares of the labelled vertices to learn from.")
     ] = ",".join(f"{share:g}" for share in LABEL_FRACTIONS),
     seeds: SeedsOption = NUM_SEEDS,
+    features: FeaturesOption = None,
     workers: WorkersOption = None,
     dry_run: DryRunOption = False,
     quiet: QuietOption = False,
@@ -136,8 +148,9 @@ def evaluate_classes(
     from dmte.evaluation.report import CLASS_FIGURES, class_results
 
     fractions = numbers("--label-fraction", label_fraction)
-    cells = class_cells("", able(names(methods)), fractions, seeds)
-    network = source.open(quiet=quiet)
+    chosen, has_features = able(names(methods), features), features is not None
+    cells = class_cells("", chosen, fractions, seeds, from_features=has_features)
+    network = source.open(features=features, quiet=quiet)
     cells[0].check(network)
     if dry_run:
         show_plan({repr(network): plan(cells, network, num_workers(workers))}, workers, as_json)
@@ -146,7 +159,7 @@ def evaluate_classes(
     if as_json:
         _dump(network, cells, rows)
         return
-    print(f"{network!r}, {_which(seeds)}")
+    print(f"{network!r}, {_which(seeds)}{_readers(cells, features)}")
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
         print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))
@@ -172,22 +185,31 @@ def _run(
     return run_with_progress(cells, read, workers, quiet=quiet, may_refuse=may_refuse)
 
 
-def able(methods: list[str]) -> list[str]:
+def able(methods: list[str], features: Path | None = None) -> list[str]:
     """Return the methods, having said on stderr which of ``all`` cannot run here, and why.
 
     Raises:
-        ConfigError: One that was named cannot run here.
+        ConfigError: One that was named cannot run here, or none reads the features.
     """
     from dmte.embedding import why_not
-    from dmte.evaluation.methods import find_method, left_out
+    from dmte.evaluation.methods import find_method, left_out, reads_features
 
-    for method, reason in left_out(methods).items():
+    has_features = features is not None
+    if has_features and not any(method == ALL or reads_features(method) for method in methods):
+        raise unread_features(f"--methods {','.join(methods)}")
+    for method, reason in left_out(methods, from_features=has_features).items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
     for method in methods:
         why = None if method == ALL else why_not(find_method(method))
         if why is not None:
             raise ConfigError(f"{method} cannot run here: {why}")
     return methods
+
+
+def _readers(cells: "Sequence[Cell]", features: Path | None) -> str:
+    """Return which methods learned from the features, if there are any."""
+    readers = dict.fromkeys(cell.method for cell in cells if cell.settings)
+    return "" if features is None else f"\n{', '.join(readers)} learned from {features}"
 
 
 def _which(seeds: int) -> str:
@@ -215,7 +237,7 @@ def numbers(option: str, text: str) -> list[float]:
 
 def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
     """Return the rows as aligned lines, in per cent, with every figure's spread over seeds."""
-    width = max((len(row["method"]) for row in rows), default=0)
+    width = max(map(len, ["method", *(row["method"] for row in rows)]))
     ways = any("score" in row for row in rows)
     first, *others = figures
     # Method, way, first figure with its interval, seconds and memory; two columns a figure more.

@@ -69,15 +69,17 @@ class NetworkSource:
     known: Sequence[str] = ()
     """Ids outside the network that edges may lead to."""
 
-    def open(self, *, quiet: bool = False) -> "TextualNetwork":
+    def open(self, *, features: Path | None = None, quiet: bool = False) -> "TextualNetwork":
         """Return the network, with a bar on a terminal if reading takes long.
+
+        Features of its vertices are read as well where they are named.
 
         Raises:
             ConfigError: None was named, or two were.
             NetworkError: It cannot be read.
         """
         with reading_bar(Console(stderr=True), quiet=quiet) as show, listening(show):
-            return open_network(
+            network = open_network(
                 self.network,
                 self.vertices,
                 self.edges,
@@ -86,6 +88,11 @@ class NetworkSource:
                 format=self.format,
                 known=self.known,
             )
+        if features is None:
+            return network
+        from dmte.features import read_features
+
+        return read_features(features, network)
 
 
 def open_network(

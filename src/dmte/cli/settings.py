@@ -100,7 +100,12 @@ def _refuse_encoder(settings: "Settings", variant: str | None, file: Path | None
         named = f"--variant {variant}"
     else:
         return
-    raise ConfigError(
+    raise unread_features(named)
+
+
+def unread_features(named: str) -> ConfigError:
+    """Return what to say of features beside something that does not read them."""
+    return ConfigError(
         f"--features are read by the encoder {FEATURES!r} and by no other, so they do not go with "
         f"{named}; leave one of the two out"
     )

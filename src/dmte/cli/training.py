@@ -26,7 +26,6 @@ from dmte.errors import (
     TrainingError,
 )
 from dmte.estimate import refuse_too_large
-from dmte.features import read_features
 from dmte.history import outcome
 from dmte.launcher import (
     INTERRUPTED,
@@ -66,8 +65,7 @@ class Order:
 
     def read(self, *, quiet: bool) -> TextualNetwork:
         """Return the network to learn from."""
-        network = self.source.open(quiet=quiet)
-        return network if self.features is None else read_features(self.features, network)
+        return self.source.open(features=self.features, quiet=quiet)
 
 
 @dataclass(frozen=True, slots=True)

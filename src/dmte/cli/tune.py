@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from dmte.cli.flags import QuietOption
-from dmte.cli.networks import JsonOption, NetworkSource, with_network
+from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
 from dmte.cli.output import print_json
 from dmte.errors import ConfigError, Interrupted, StorageError
 
@@ -41,6 +41,7 @@ def tune(
     splits: Annotated[
         int, typer.Option(help="On how many splits of the links a trial is judged.")
     ] = 2,
+    features: FeaturesOption = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same trials.")] = 0,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -60,7 +61,7 @@ def tune(
     from dmte.settings_file import settings_text
     from dmte.tuning import Search
 
-    network = source.open(quiet=quiet)
+    network = source.open(features=features, quiet=quiet)
     search = Search(network, seed, num_splits=splits, journal=journal_of(out))
     refuse_foreign(out, search)
     show = Show(search, seconds, quiet=quiet)
@@ -72,7 +73,7 @@ def tune(
         for check in search.check():
             show.check(check)
     outcome = search.outcome()
-    name = source.network or "tables"
+    name = f"{source.network or 'tables'}{'' if features is None else f' with {features}'}"
     write(out, settings_text(outcome.settings, notes(outcome, network, name)), search)
     if as_json:
         about = {
@@ -85,7 +86,10 @@ def tune(
         print_json(files | outcome.to_dict() | {"network": about})
         return
     print("\n".join(summary(outcome, network)))
-    print(f"settings in {out}; use them with: dmte train NETWORK --settings {out} --out MODEL")
+    more = "" if features is None else f"--features {features} "
+    print(
+        f"settings in {out}; use them with: dmte train NETWORK {more}--settings {out} --out MODEL"
+    )
 
 
 def journal_of(out: Path) -> Path:

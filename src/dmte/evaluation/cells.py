@@ -23,7 +23,7 @@ from dmte.evaluation.link_prediction import (
     every_edge_task,
 )
 from dmte.evaluation.measuring import Measured, measure
-from dmte.evaluation.methods import choose_methods, find_method
+from dmte.evaluation.methods import FROM_FEATURES, choose_methods, find_method, reads_features
 from dmte.network import TextualNetwork
 
 DIGITS = 5
@@ -179,8 +179,12 @@ def link_cells(
     train_fractions: Sequence[float],
     protocols: Sequence[str],
     num_seeds: int,
+    *,
+    from_features: bool = False,
 ) -> list[LinkCell]:
     """Return a cell per method, training fraction, protocol and seed, seed by seed.
+
+    Where vertices come with features, versions of DMTE read those instead of the texts.
 
     Raises:
         ConfigError: There is no such method or protocol, or a number is out of range.
@@ -193,29 +197,50 @@ def link_cells(
     _check_fractions("train_fraction", train_fractions)
     return [
         LinkCell(
-            network=network, method=method, protocol=protocol, train_fraction=fraction, seed=seed
+            network=network,
+            method=method,
+            settings=_changes(method, from_features=from_features),
+            protocol=protocol,
+            train_fraction=fraction,
+            seed=seed,
         )
         for seed in _seeds(num_seeds)
-        for method in choose_methods(methods)
+        for method in choose_methods(methods, from_features=from_features)
         for fraction in train_fractions
         for protocol in protocols
     ]
 
 
 def class_cells(
-    network: str, methods: Sequence[str], label_fractions: Sequence[float], num_seeds: int
+    network: str,
+    methods: Sequence[str],
+    label_fractions: Sequence[float],
+    num_seeds: int,
+    *,
+    from_features: bool = False,
 ) -> list[ClassCell]:
-    """Return a cell per method and seed.
+    """Return a cell per method and seed; features are read as in ``link_cells``.
 
     Raises:
         ConfigError: There is no such method, it has no vectors, or a number is out of range.
     """
     _check_fractions("label_fraction", label_fractions)
     return [
-        ClassCell(network=network, method=method, label_fractions=tuple(label_fractions), seed=seed)
+        ClassCell(
+            network=network,
+            method=method,
+            settings=_changes(method, from_features=from_features),
+            label_fractions=tuple(label_fractions),
+            seed=seed,
+        )
         for seed in _seeds(num_seeds)
-        for method in choose_methods(methods, with_vectors=True)
+        for method in choose_methods(methods, with_vectors=True, from_features=from_features)
     ]
+
+
+def _changes(method: str, *, from_features: bool) -> dict[str, Any]:
+    """Return what a cell changes about the method's own settings."""
+    return dict(FROM_FEATURES) if from_features and reads_features(method) else {}
 
 
 def unable(cells: Iterable[Cell]) -> dict[str, str]:

@@ -1,11 +1,13 @@
 """DMTE and every baseline, by the name the command line uses."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from types import MappingProxyType
+from typing import Any
 
 from dmte.baselines import BASELINES
-from dmte.config import RECIPES, VARIANTS
+from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.embedding import Method, why_not
 from dmte.errors import ConfigError
 from dmte.method import DmteMethod
@@ -26,6 +28,8 @@ ALL = "all"
 """Stands for every method that can run here."""
 LINKS_ONLY = frozenset({"adamic-adar"})
 """Methods that score pairs and have no vectors to classify by."""
+FROM_FEATURES: Mapping[str, Any] = MappingProxyType({"encoder": "features"})
+"""What changes about a version of DMTE where vertices come with features: it reads these."""
 
 
 def find_method(name: str) -> Method:
@@ -41,17 +45,46 @@ def find_method(name: str) -> Method:
     raise ConfigError(f"there is no method {name!r}; {hint}")
 
 
-def choose_methods(names: Sequence[str], *, with_vectors: bool = False) -> list[str]:
+def reads_features(name: str) -> bool:
+    """Return whether the method is a version of DMTE, which takes features in place of texts."""
+    return isinstance(find_method(name), Settings)
+
+
+def why_no_features(name: str) -> str | None:
+    """Return why a version of DMTE cannot take features in place of texts, or none if it can.
+
+    Other methods go on reading texts, and have no reason either.
+    """
+    method = find_method(name)
+    if not isinstance(method, Settings):
+        return None
+    if method.encoder == VARIANTS["bilstm"].encoder:
+        return "features are read by the encoder 'features' and by no other, and this is a Bi-LSTM"
+    try:
+        replace(method, **FROM_FEATURES)
+    except ConfigError as problem:
+        return str(problem)
+    return None
+
+
+def choose_methods(
+    names: Sequence[str], *, with_vectors: bool = False, from_features: bool = False
+) -> list[str]:
     """Return the names, ``all`` standing for every method that can run here.
 
     Raises:
-        ConfigError: A name is no method's, or that method has no vectors although it needs them.
+        ConfigError: A name is no method's, or that method has no vectors although it needs them,
+            or cannot read the features there are.
     """
     chosen = []
     for name in names:
         if name == ALL:
-            chosen += [known for known in METHODS if why_not(METHODS[known]) is None]
+            reasons = left_out([ALL], from_features=from_features)
+            chosen += [known for known in METHODS if known not in reasons]
             continue
+        why = why_no_features(name) if from_features else None
+        if why is not None:
+            raise ConfigError(f"{name} cannot learn from features: {why}")
         find_method(name)
         if with_vectors and name in LINKS_ONLY:
             raise ConfigError(f"{name} scores pairs and has no vectors to classify vertices by")
@@ -59,9 +92,12 @@ def choose_methods(names: Sequence[str], *, with_vectors: bool = False) -> list[
     return [name for name in dict.fromkeys(chosen) if not (with_vectors and name in LINKS_ONLY)]
 
 
-def left_out(names: Sequence[str]) -> dict[str, str]:
+def left_out(names: Sequence[str], *, from_features: bool = False) -> dict[str, str]:
     """Return the methods that ``all`` among the names does not stand for, and why not."""
     if ALL not in names:
         return {}
-    reasons = {name: why_not(method) for name, method in METHODS.items()}
+    reasons = {
+        name: why_not(method) or (why_no_features(name) if from_features else None)
+        for name, method in METHODS.items()
+    }
     return {name: reason for name, reason in reasons.items() if reason is not None}

@@ -107,6 +107,8 @@ def evaluate_links(
 ) -> list[dict[str, Any]]:
     """Return how well the methods predict hidden edges of ``network``, by ``link_results``.
 
+    Where it has features, versions of DMTE learn from those and others from the texts.
+
     >>> from dmte.network import read_network
     >>> rows = evaluate_links(read_network("concepts"), ["tfidf"], [0.5], num_seeds=2)
     >>> rows[0]["method"], len(rows[0]["auc"]["values"])
@@ -116,7 +118,10 @@ def evaluate_links(
         ConfigError: There is no such method or protocol.
         SplitError: The network cannot be split so.
     """
-    cells = link_cells("", methods, train_fractions, [protocol], num_seeds)
+    has_features = network.features is not None
+    cells = link_cells(
+        "", methods, train_fractions, [protocol], num_seeds, from_features=has_features
+    )
     return link_results((cell, cell.run(network)) for cell in cells)
 
 
@@ -129,11 +134,14 @@ def evaluate_classes(
 ) -> list[dict[str, Any]]:
     """Return how well the methods' vectors predict labels of ``network``, by ``class_results``.
 
+    Where it has features, versions of DMTE learn from those and others from the texts.
+
     Raises:
         ConfigError: There is no such method, or it has no vectors.
         SplitError: The labels of the network cannot be split so.
     """
-    cells = class_cells("", methods, label_fractions, num_seeds)
+    has_features = network.features is not None
+    cells = class_cells("", methods, label_fractions, num_seeds, from_features=has_features)
     return class_results((cell, cell.run(network)) for cell in cells)
 
 

@@ -20,6 +20,6 @@ goes on as if it had not been. optuna is an extra, imported when it proposes.
 
 from dmte.tuning.outcome import Check, Outcome, Trial
 from dmte.tuning.search import Search, tune
-from dmte.tuning.space import SPACE, point_of, settings_of
+from dmte.tuning.space import SPACE, Space
 
-__all__ = ["SPACE", "Check", "Outcome", "Search", "Trial", "point_of", "settings_of", "tune"]
+__all__ = ["SPACE", "Check", "Outcome", "Search", "Space", "Trial", "tune"]

@@ -8,11 +8,10 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dmte.config import RECIPES
 from dmte.errors import MissingExtraError
 from dmte.randomness import generator_for
 from dmte.tuning.outcome import Trial
-from dmte.tuning.space import DEFAULT, NEARBY, SPACE, Between, Choice, Whole, point_of
+from dmte.tuning.space import Choice, Range, Space, Whole
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -21,15 +20,13 @@ FEWEST_TO_PRUNE = 5
 """Trials there must be before a trial can be given up for being below their median."""
 
 
-def propose(trials: Sequence[Trial], seed: int) -> dict[str, Any]:
+def propose(trials: Sequence[Trial], seed: int, space: Space) -> dict[str, Any]:
     """Return the point to try after these trials: a recipe, a point close by, or optuna's.
 
     Raises:
         MissingExtraError: optuna is needed and not installed.
     """
-    number = len(trials)
-    known = [point_of(recipe) for recipe in RECIPES]
-    known += [point_of(DEFAULT) | dict(change) for change in NEARBY]
+    number, known = len(trials), space.first_points()
     if number < len(known):
         return known[number]
     optuna = import_optuna()
@@ -41,7 +38,7 @@ def propose(trials: Sequence[Trial], seed: int) -> dict[str, Any]:
             seed=generator_for(seed, "proposal", number).initial_seed()
         )
         study = optuna.create_study(direction="maximize", sampler=sampler)
-        kinds = {name: _distribution(kind) for name, kind in SPACE.items()}
+        kinds = {name: _distribution(kind) for name, kind in space.ranges.items()}
         study.add_trials([_frozen(trial, kinds) for trial in trials])
         return dict(study.ask(kinds).params)
     finally:
@@ -68,7 +65,7 @@ def _frozen(trial: Trial, kinds: Mapping[str, "BaseDistribution"]) -> Any:
     )
 
 
-def _distribution(kind: Choice | Between | Whole) -> "BaseDistribution":
+def _distribution(kind: Range) -> "BaseDistribution":
     distributions = import_optuna().distributions
     found: BaseDistribution
     if isinstance(kind, Choice):

@@ -17,7 +17,7 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from dmte.config import RECIPES, Settings
+from dmte.config import Settings
 from dmte.errors import ConfigError, DmteError, StorageError, TrainingError
 from dmte.evaluation.journal import append_line, read_lines
 from dmte.network import TextualNetwork
@@ -27,7 +27,7 @@ from dmte.supervision import HeldBack, hold_back
 from dmte.training import TrainingRun
 from dmte.tuning.outcome import Check, Outcome, Trial
 from dmte.tuning.proposal import import_optuna, is_hopeless, propose
-from dmte.tuning.space import SPACE, settings_of
+from dmte.tuning.space import space_of
 
 JUDGING_SHARE = 0.2
 """Of the edges, held back to judge by."""
@@ -43,6 +43,8 @@ class _OutOfTime(Exception):  # noqa: N818 - nothing went wrong
 
 class Search:
     """A search on one network: its trials so far, in memory and in a journal if one is named.
+
+    Where the network has features, every trial learns from those instead of the texts.
 
     >>> from dmte.network import read_network
     >>> search = Search(read_network("concepts"), seed=0)
@@ -61,6 +63,7 @@ class Search:
         if num_splits < 1:
             raise ConfigError(f"splits must be at least 1, not {num_splits}")
         self.network, self.seed, self.num_splits = network, seed, num_splits
+        self.space = space_of(network)
         self.journal = None if journal is None else Path(journal)
         self.trials: list[Trial] = []
         self.checks: list[Check] = []
@@ -88,8 +91,8 @@ class Search:
             "network": self.network.fingerprint(),
             "seed": self.seed,
             "splits": self.num_splits,
-            "space": {name: asdict(kind) for name, kind in SPACE.items()},
-            "recipes": {name: recipe.to_dict() for name, recipe in RECIPES.items()},
+            "space": {name: asdict(kind) for name, kind in self.space.ranges.items()},
+            "recipes": {name: recipe.to_dict() for name, recipe in self.space.recipes.items()},
         }
 
     @property
@@ -186,9 +189,11 @@ class Search:
 
     def _try(self, seconds: float) -> Trial | None:
         """Return the next trial, or none if it takes too long."""
-        number, point = len(self.trials), propose(self.trials, self.seed)
+        number, space = len(self.trials), self.space
+        point = propose(self.trials, self.seed, space)
         # The first points are the recipes, whose λ need not decay evenly.
-        settings = RECIPES[point["recipe"]] if number < len(RECIPES) else settings_of(point)
+        is_recipe = number < len(space.recipes)
+        settings = space.recipes[point["recipe"]] if is_recipe else space.settings_of(point)
         began, aucs, problem = time.perf_counter(), [], None
         try:
             for split in range(self.num_splits):
@@ -317,6 +322,8 @@ def tune(
     journal: Path | str | None = None,
 ) -> Outcome:
     """Search settings for ``network`` until there are so many trials, or until time is up.
+
+    Where it has features, they are settings to learn from those instead of the texts.
 
     >>> import torch
     >>> from dmte.network.synthetic import PlantedTopics
