@@ -43,14 +43,12 @@ def test_cells_come_back_as_what_they_were(records: list[dict[str, object]]) -> 
     packed.add_records(range(len(rows)), rows)
     packed.add_records([7], [{"only here": 1}])
     table = packed.table("v.jsonl", packed.names())
-    assert list(table.columns) == [
-        *dict.fromkeys(name for row in rows for name in row),
-        "only here",
-    ]
+    all_rows: list[dict[str, object]] = [*rows, {"only here": 1}]
+    assert list(table.columns) == list(dict.fromkeys(name for row in all_rows for name in row))
     for name in table.columns:
-        expected = [row.get(name) for row in [*rows, {"only here": 1}]]
+        expected = [row.get(name) for row in all_rows]
         assert repr(table.columns[name]) == repr(expected)  # 1, 1.0 and True are equal.
-    assert (table.num_rows, table.place(len(rows))) == (len(rows) + 1, "v.jsonl, line 7")
+    assert (table.num_rows, table.place(len(rows))) == (len(all_rows), "v.jsonl, line 7")
 
 
 def test_strings_that_are_long_are_handed_over_and_not_copied() -> None:
