@@ -8,7 +8,6 @@ file.
     python benchmarks/load.py [--largest 1e6] [--threads 2]
 """
 
-import argparse
 import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,8 +16,7 @@ from typing import Any
 
 import pyarrow.csv as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
-import torch
-from measuring import in_a_process, peak, reset_peak, sizes_up_to, store, table
+from measuring import LARGEST, Survey, peak, reset_peak, run, sizes_up_to
 
 from dmte.network import read_tables
 from dmte.network.synthetic import LargeTopics
@@ -29,7 +27,6 @@ KINDS = ("parquet", "csv", "jsonl")
 
 def measure(work: dict[str, Any]) -> dict[str, Any]:
     """Return seconds and megabytes of reading one network."""
-    torch.set_num_threads(work["threads"])
     folder, kind = Path(work["folder"]), work["kind"]
     before = reset_peak()
     began = perf_counter()
@@ -66,34 +63,19 @@ def write_as(folder: Path, kind: str) -> int:
     return total
 
 
-def main() -> None:
-    """Measure every size and format, print the table and store it."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--largest", type=float, default=1e6)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.work:
-        print(json.dumps(measure(arguments.work)))
-        return
-    results = []
-    for size in sizes_up_to(arguments.largest, smallest=1e4):
+def survey(networks: Survey) -> None:
+    """Measure every size and format."""
+    for size in sizes_up_to(networks.arguments.largest, smallest=1e4):
         with TemporaryDirectory() as name:
-            folder = Path(name)
             began = perf_counter()
-            LargeTopics(num_vertices=size).write(folder, seed=0)
+            LargeTopics(num_vertices=size).write(Path(name), seed=0)
             drawn = round(perf_counter() - began, 2)
             for kind in KINDS:
-                row = {"vertices": size, "edges": 5 * size, "format": kind}
-                row |= {"file_mb": round(write_as(folder, kind) / 1e6), "drawn_s": drawn}
-                row |= in_a_process(
-                    Path(__file__), folder=name, kind=kind, threads=arguments.threads
-                )
-                results.append(row)
-                print(table([row]).splitlines()[-1], flush=True)
-    print(table(results))
-    store(__file__, results, arguments.threads)
+                written = round(write_as(Path(name), kind) / 1e6)
+                about = {"vertices": size, "edges": 5 * size, "format": kind}
+                about |= {"file_mb": written, "drawn_s": drawn}
+                networks.add(about, folder=name, kind=kind)
 
 
 if __name__ == "__main__":
-    main()
+    run(__file__, measure, survey, largest=LARGEST)

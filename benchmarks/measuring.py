@@ -1,11 +1,17 @@
-"""What the benchmarks share: processes of their own, the machine, tables, and where results go."""
+"""What the benchmarks share: processes of their own, the machine, tables, and where results go.
 
+A script that measures one thing many times is a function that measures it and one that says what to
+measure; ``run`` makes the rest of both.
+"""
+
+import argparse
 import json
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +30,60 @@ def in_a_process(script: Path, **work: Any) -> dict[str, Any]:
         return {"error": f"exit code {done.returncode}"}
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """The rows of a table, each measured in a process of its own."""
+
+    script: Path
+    arguments: argparse.Namespace
+    """What the user asked for."""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, about: Mapping[str, Any], **work: Any) -> dict[str, Any]:
+        """Have a piece of work measured, print the row that begins with ``about``, and return it.
+
+        What is found under a name that begins with _ is for the caller alone.
+        """
+        found = in_a_process(self.script, **work, threads=self.arguments.threads)
+        shown = {name: value for name, value in found.items() if not name.startswith("_")}
+        self.rows.append({**about, **shown})
+        print(table(self.rows[-1:]).splitlines()[-1], flush=True)
+        return {**about, **found}
+
+
+def run(
+    script: str,
+    measure: Callable[[dict[str, Any]], dict[str, Any]],
+    survey: Callable[[Survey], None],
+    **options: Mapping[str, Any],
+) -> None:
+    """Let the survey of a script add its rows, print them as a table and store them.
+
+    Called with one piece of work, measure that and print what was found instead. An option is named
+    as its argument is, with what ``add_argument`` is to know of it; ``--threads`` is always there.
+    """
+    parser = argparse.ArgumentParser()
+    for name, about in options.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", **about)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.work:
+        import torch
+
+        torch.set_num_threads(arguments.work["threads"])
+        print(json.dumps(measure(arguments.work)))
+        return
+    made = Survey(script=Path(script), arguments=arguments)
+    survey(made)
+    print(table(made.rows))
+    store(script, made.rows, arguments.threads)
+
+
+LARGEST: Mapping[str, Any] = {"type": float, "default": 1e6, "help": "vertices of the largest"}
+"""The option of those that measure networks of growing size."""
 
 
 def reset_peak() -> int:

@@ -9,15 +9,12 @@ reach in the same run. Prints a table and writes reach.json beside this file.
     DMTE_DATA=... python benchmarks/reach.py [--networks cora,dblp] [--methods ...] [--threads 2]
 """
 
-import argparse
-import json
 import sys
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import torch
-from measuring import in_a_process, store, table
+from measuring import Survey, run
 
 from dmte.errors import DmteError
 from dmte.evaluation import find_method, strict_task
@@ -36,7 +33,6 @@ LOOKS = 20
 
 def measure(work: dict[str, Any]) -> dict[str, Any]:
     """Return the seconds of a method, what it reaches, and after how long it was good enough."""
-    torch.set_num_threads(work["threads"])
     method = find_method(work["method"])
     method.fit(PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(0)), 0)
     task = strict_task(read_network(work["network"]), SHARE, seed=0)
@@ -78,42 +74,28 @@ def outcome(seconds: float, auc: float, reached: float | None) -> dict[str, Any]
     """Return a row of the table."""
     return {
         "auc": round(100 * auc, 1),
-        "exact_auc": auc,
+        "_auc": auc,
         "seconds": round(seconds, 2),
         "seconds_to_target": None if reached is None else round(reached, 2),
     }
 
 
-def main() -> None:
-    """Measure every method on every network, print the table and store it."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--networks", default="cora,dblp")
-    parser.add_argument("--methods", default=QUICK)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.work:
-        print(json.dumps(measure(arguments.work)))
-        return
-    methods = [YARDSTICK, *(name for name in arguments.methods.split(",") if name != YARDSTICK)]
-    results = []
-    for network in arguments.networks.split(","):
+def survey(methods: Survey) -> None:
+    """Measure every method on every network, the yardstick first."""
+    names = [name for name in methods.arguments.methods.split(",") if name != YARDSTICK]
+    for network in methods.arguments.networks.split(","):
         try:
             read_network(network)
         except DmteError as problem:
             sys.exit(f"reach.py: {problem}")
         target = None
-        for method in methods:
-            work = {"network": network, "method": method, "target": target}
-            found = in_a_process(Path(__file__), **work, threads=arguments.threads)
+        for method in (YARDSTICK, *names):
+            about = {"network": network, "method": f"`{method}`"}
+            found = methods.add(about, network=network, method=method, target=target)
             if method == YARDSTICK:
-                target = found.get("exact_auc")
-            found.pop("exact_auc", None)
-            results.append({"network": network, "method": f"`{method}`"} | found)
-            print(table(results[-1:]).splitlines()[-1], flush=True)
-    print(table(results))
-    store(__file__, results, arguments.threads)
+                target = found.get("_auc")
 
 
 if __name__ == "__main__":
-    main()
+    networks, methods = {"default": "cora,dblp"}, {"default": QUICK}
+    run(__file__, measure, survey, networks=networks, methods=methods)

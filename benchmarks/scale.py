@@ -8,17 +8,14 @@ a table and writes scale.json beside this file.
     python benchmarks/scale.py [--largest 1e6] [--threads 2]
 """
 
-import argparse
-import json
 import math
 import statistics
 from dataclasses import replace
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import torch
-from measuring import in_a_process, peak, reset_peak, sizes_up_to, store, table
+from measuring import LARGEST, Survey, peak, reset_peak, run, sizes_up_to
 
 from dmte.config import PAPER, Settings
 from dmte.estimate import Sizes, memory_bytes
@@ -34,7 +31,6 @@ RECIPES = {"paper": PAPER, "recommended": Settings()}
 
 def measure(work: dict[str, Any]) -> dict[str, Any]:
     """Return seconds of setting up and of an epoch, and the peak of memory."""
-    torch.set_num_threads(work["threads"])
     network = LargeTopics(
         num_vertices=work["vertices"],
         edges_per_vertex=work["edges_per_vertex"],
@@ -68,45 +64,21 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def plan(largest: float, threads: int) -> list[dict[str, Any]]:
+def plan(largest: float) -> list[dict[str, Any]]:
     """Return what to measure."""
-    plain = {
-        "edges_per_vertex": 5,
-        "words_per_text": 30,
-        "hops": 4,
-        "dim": DIM,
-        "threads": threads,
-    }
+    plain = {"edges_per_vertex": 5, "words_per_text": 30, "hops": 4, "dim": DIM}
     middle = int(min(1e5, largest))
     larger = [{"edges_per_vertex": 10}, {"words_per_text": 60}, {"hops": 8}, {"dim": 2 * DIM}]
-    works = [plain | {"vertices": size} for size in sizes_up_to(largest)]
-    works += [plain | {"vertices": middle} | change for change in larger]
+    works = [{"vertices": size} | plain for size in sizes_up_to(largest)]
+    works += [{"vertices": middle} | plain | change for change in larger]
     return [{"recipe": recipe} | work for recipe in RECIPES for work in works]
 
 
-def main() -> None:
-    """Measure everything, print the table and store it."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--largest", type=float, default=1e6)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.work:
-        print(json.dumps(measure(arguments.work)))
-        return
-    results = []
-    for work in plan(arguments.largest, arguments.threads):
-        found = in_a_process(Path(__file__), **work)
-        work.pop("threads")
-        results.append(
-            {"recipe": work["recipe"], "vertices": work["vertices"]}
-            | {name: value for name, value in work.items() if name not in ("recipe", "vertices")}
-            | found
-        )
-        print(table(results[-1:]).splitlines()[-1], flush=True)
-    print(table(results))
-    store(__file__, results, arguments.threads)
+def survey(epochs: Survey) -> None:
+    """Measure everything that is planned."""
+    for work in plan(epochs.arguments.largest):
+        epochs.add(work, **work)
 
 
 if __name__ == "__main__":
-    main()
+    run(__file__, measure, survey, largest=LARGEST)

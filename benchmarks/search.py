@@ -8,8 +8,6 @@ this file.
     python benchmarks/search.py [--largest 1e6] [--threads 2]
 """
 
-import argparse
-import json
 import os
 import statistics
 import subprocess
@@ -21,7 +19,7 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from measuring import in_a_process, sizes_up_to, store, table
+from measuring import LARGEST, Survey, run, sizes_up_to
 
 from dmte.embedding import Embedding
 from dmte.packing import pack_json, pack_tensors
@@ -53,7 +51,6 @@ def median_ms(action: Callable[[], object]) -> float:
 
 def measure(work: dict[str, Any]) -> dict[str, Any]:
     """Return the milliseconds of questions, and how many neighbors the index finds."""
-    torch.set_num_threads(work["threads"])
     embedding = draw(work["vertices"])
     names = embedding.ids[:: max(1, len(embedding) // QUERIES)][:QUERIES]
     exact = embedding.most_similar_to_each(names, K)
@@ -100,32 +97,14 @@ def cold_start(embedding: Embedding) -> float:
         return round(median_ms(ask) / 1e3, 3)
 
 
-def main() -> None:
-    """Measure every size, print the table and store it."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--largest", type=float, default=1e6)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--exact-only", action="store_true", help="build no index")
-    parser.add_argument("--work", type=json.loads, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.work:
-        print(json.dumps(measure(arguments.work)))
-        return
-    sizes = sizes_up_to(arguments.largest)
-    sizes = sorted({*sizes, 60_744} if arguments.largest >= 60_744 else sizes)  # DBLP's
-    results = []
-    for size in sizes:
-        found = in_a_process(
-            Path(__file__),
-            vertices=size,
-            threads=arguments.threads,
-            approximate=not arguments.exact_only,
-        )
-        results.append({"vertices": size} | found)
-        print(table(results[-1:]).splitlines()[-1], flush=True)
-    print(table(results))
-    store(__file__, results, arguments.threads)
+def survey(searches: Survey) -> None:
+    """Measure every size."""
+    largest, exact_only = searches.arguments.largest, searches.arguments.exact_only
+    sizes = sizes_up_to(largest)
+    for size in sorted({*sizes, 60_744} if largest >= 60_744 else sizes):  # DBLP's
+        searches.add({"vertices": size}, vertices=size, approximate=not exact_only)
 
 
 if __name__ == "__main__":
-    main()
+    exact_only = {"action": "store_true", "help": "build no index"}
+    run(__file__, measure, survey, largest=LARGEST, exact_only=exact_only)

@@ -68,7 +68,7 @@ def test_what_does_not_fit_is_refused_with_settings_that_do(
     assert needed < memory_bytes(Sizes.at_most(planted, settings), settings)
     for available, message in (
         (needed // 2, r"--dim \d+ would do with .*--force"),
-        (1000, "no narrower vectors would fit"),
+        (1000, "and 1 MB are free; no narrower vectors would fit"),
     ):
         monkeypatch.setattr("dmte.estimate.available_bytes", lambda known=available: known)
         with pytest.raises(TrainingError, match=message):

@@ -22,6 +22,7 @@ from dmte.errors import StorageError, warn
 from dmte.extras import need
 from dmte.nearest import Found, check_count, row_lengths, unit_rows
 from dmte.packing import pack_json, unpack_json
+from dmte.progress import reach, track
 from dmte.storage import is_stored, read_parts, write_parts
 
 CONNECTIVITY = 16  # Neighbors of a row in the graph.
@@ -38,7 +39,7 @@ class ApproximateIndex:
 
     @classmethod
     def of(cls, table: Float[np.ndarray, "rows dim"]) -> "ApproximateIndex":
-        """Return the index of a table, built with all threads.
+        """Return the index of a table, built with all threads; who listens hears of its beginning.
 
         Raises:
             MissingExtraError: usearch is not installed.
@@ -51,7 +52,8 @@ class ApproximateIndex:
             expansion_add=EFFORT_ADD,
             expansion_search=EFFORT_SEARCH,
         )
-        for first in range(0, len(table), BLOCK):
+        reach(0.0)
+        for first in track(range(0, len(table), BLOCK)):
             rows = unit_rows(table[first : first + BLOCK]).astype(np.float32)
             graph.add(np.arange(first, first + len(rows)), rows)
         return cls(graph)

@@ -23,7 +23,7 @@ from dmte.errors import ConfigError, StorageError
 from dmte.named_vectors import NamedVectors, Search, columns_of
 from dmte.named_vectors import Neighbor as Neighbor
 from dmte.names import find_position
-from dmte.network.textual_network import TextualNetwork
+from dmte.network.textual_network import TextualNetwork, plural
 from dmte.notebook import html_table, numbers
 from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
 from dmte.storage import map_parts, write_parts
@@ -120,7 +120,8 @@ class Embedding:
 
     def __repr__(self) -> str:
         rows, columns = self.vectors.shape
-        return f"Embedding({rows:,} vertices × {columns}, of which {self.text_dim} from text)"
+        size = f"{rows:,} {plural(rows, 'vertex')} × {columns}"
+        return f"Embedding({size}, of which {self.text_dim} from text)"
 
     def _repr_html_(self) -> str:
         shown = (

@@ -216,7 +216,7 @@ def refuse_too_large(network: TextualNetwork, settings: Settings) -> None:
         return
     needed = memory_bytes(sizes, settings)
     raise TrainingError(
-        f"training takes about {_gigabytes(needed)} of memory, and {_gigabytes(available)} are "
+        f"training takes about {_size(needed)} of memory, and {_size(available)} are "
         f"free; {_what_would_fit(sizes, settings, available)}"
     )
 
@@ -229,7 +229,7 @@ def _what_would_fit(sizes: Sizes, settings: Settings, available: int) -> str:
     for smaller, words, options in _smaller(sizes, settings):
         needed = memory_bytes(replace(sizes, words=words), smaller)
         if needed <= MARGIN * available:
-            return f"{options} would do with {_gigabytes(needed)}; --force tries it all the same"
+            return f"{options} would do with {_size(needed)}; --force tries it all the same"
     return "no narrower vectors would fit either; --force tries it all the same"
 
 
@@ -249,5 +249,10 @@ def _smaller(sizes: Sizes, settings: Settings) -> Iterator[tuple[Settings, int, 
             yield settings.with_dim(dim), words, options
 
 
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:.1f} GB"
+def _size(count: int) -> str:
+    """Return bytes as they are said.
+
+    >>> _size(1_240_000_000), _size(49_000_000), _size(1000)
+    ('1.2 GB', '49 MB', '1 MB')
+    """
+    return f"{math.ceil(count / 1e6)} MB" if count < 0.1e9 else f"{count / 1e9:.1f} GB"

@@ -31,12 +31,24 @@ def track(
     count = total if total is not None else len(steps) if isinstance(steps, Sized) else 1
     for done, step in enumerate(steps, start=1):
         yield step
-        _tell((part + done / count) / of)
+        reach((part + done / count) / of)
+
+
+def reach(share: float) -> None:
+    """Say which share is done, where there are no steps to count.
+
+    >>> with listening(print):
+    ...     reach(0.25)
+    0.25
+    """
+    listener = _listener.get()
+    if listener is not None:
+        listener(share)
 
 
 def finish() -> None:
     """Say that a fit is done although steps are left, because more would not help."""
-    _tell(1.0)
+    reach(1.0)
 
 
 @contextmanager
@@ -47,9 +59,3 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
-
-
-def _tell(share: float) -> None:
-    listener = _listener.get()
-    if listener is not None:
-        listener(share)

@@ -69,12 +69,25 @@ def test_an_approximate_answer_keeps_its_index_in_the_model_folder(
     inside: Run, cli_folder: Path
 ) -> None:
     pytest.importorskip("usearch")
-    exact = answer(inside, "similar", "model", "--vertex", "b-tree", "--json")
-    assert answer(inside, "similar", "model", "--vertex", "b-tree", "--approximate", "--json")
-    by_text = ("similar", "model", "--text", "sorted keys on disk", "-k", "3", "--approximate")
+    question = ("similar", "model", "--vertex", "b-tree", "--json")
+    exact = answer(inside, *question)
+    building = "building an index of model, which later questions will use\n"
+    for said in (building, ""):
+        done = inside(*question, "--approximate")
+        assert (done.stderr, done.returncode) == (said, 0)
+    by_text = (
+        "similar",
+        "model",
+        "--text",
+        "sorted keys on disk",
+        "-k",
+        "3",
+        "--approximate",
+        "-q",
+    )
     assert len(answer(inside, *by_text, "--csv").splitlines()) == 4
     assert {path.name for path in cli_folder.glob("model/index-*")} == {"index-both", "index-text"}
-    assert answer(inside, "similar", "model", "--vertex", "b-tree", "--json") == exact
+    assert answer(inside, *question) == exact
 
 
 def test_suggestions_are_not_linked_yet(inside: Run) -> None:

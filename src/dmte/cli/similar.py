@@ -3,15 +3,18 @@
 For a vertex torch is not loaded, which takes longer than everything else.
 """
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dmte.choices import Half
+from dmte.cli.flags import QuietOption
 from dmte.cli.neighbors import COLUMNS, Described, describe, table
 from dmte.cli.output import CsvOption, JsonOption, print_csv, print_json, refuse_both
 from dmte.errors import ConfigError, warn
+from dmte.progress import Listener, listening
 
 if TYPE_CHECKING:
     from dmte.named_vectors import Neighbor
@@ -38,6 +41,7 @@ def similar(
     ] = False,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Show the vertices most similar to a vertex, or to a text, of a model."""
     refuse_both(as_json=as_json, as_csv=as_csv)
@@ -47,11 +51,12 @@ def similar(
         raise ConfigError("a text has no links, so there is no structure half to compare it by")
     if approximate and label is not None:
         raise ConfigError("--approximate knows no labels; leave it out, a search by label is exact")
-    if vertex is not None:
-        network, neighbors = _like_vertex(model, vertex, half, label, k, approximate=approximate)
-    else:
-        network, neighbors = _like_text(model, str(text), label, k, approximate=approximate)
-    rows = describe(network, vertex, neighbors)
+    with listening(_announce(model, quiet=quiet)):
+        if vertex is not None:
+            network, found = _like_vertex(model, vertex, half, label, k, approximate=approximate)
+        else:
+            network, found = _like_text(model, str(text), label, k, approximate=approximate)
+    rows = describe(network, vertex, found)
     if len(rows) < k:
         warn(f"there are only {len(rows):,} to show, not {k:,}")
     if as_json:
@@ -61,6 +66,17 @@ def similar(
     else:
         query = text if vertex is None else network.texts[network.position(vertex)]
         print(table(f"Query: {query}", rows))
+
+
+def _announce(model: Path, *, quiet: bool) -> Listener:
+    """Return a listener that says when an index begins to be built: it may take minutes."""
+
+    def hear(share: float) -> None:
+        if share == 0 and not quiet:
+            what = f"building an index of {model}, which later questions will use"
+            print(what, file=sys.stderr, flush=True)
+
+    return hear
 
 
 def _like_vertex(

@@ -3,19 +3,28 @@
 Text is UTF-8 and nothing else: a guessed encoding would turn into wrong words without a word of
 warning. ``papers.csv.gz`` and ``papers.csv.zst`` are ``papers.csv``, packed; ``-`` is standard
 input. What is wrong is said with the line it is on, counted from 1.
+
+Lines are read and unpacked as they are asked for, so a large file is never held whole. Only when
+something is wrong with one is it read again, whole, to say what is wrong first.
 """
 
 import gzip
+import io
+import os
 import sys
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from types import MappingProxyType
+from typing import BinaryIO, cast
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from dmte.errors import NetworkError
+from dmte.progress import reach
 
 STANDARD_INPUT = "-"
 """What stands for standard input where a file is expected."""
@@ -37,14 +46,87 @@ BEGINNINGS: Mapping[bytes, str] = MappingProxyType(
 """How files that are not UTF-8 begin, and what to say of them."""
 
 UTF16_SHARE = 0.4  # of the bytes are NUL at even or at odd places; of Latin text it is half.
+BLOCK = 1 << 20  # Characters of lines that are held at a time.
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The bytes of a file, unpacked, and what errors call it."""
+    """What a file holds, unpacked, and what errors call it."""
 
     name: str
-    data: bytes
+    source: bytes | Path
+    """The bytes, or the file they are in, which can be read again."""
+    packing: str = ""
+    """The suffix that says how they are packed, if they are."""
+
+    @property
+    def data(self) -> bytes:
+        """All bytes.
+
+        Raises:
+            NetworkError: The file cannot be read, or its packing is damaged.
+        """
+        with self._packed() as packed, self._unpacked(packed) as stream:
+            return stream.read()
+
+    def lines(self, newline: str) -> Iterator[str]:
+        r"""Yield the text line by line with the ends of the lines, a block of it in memory.
+
+        A line ends where ``open`` would end it for ``newline``, ``""`` or ``"\n"``.
+
+        >>> list(Content("notes.csv", b"\xef\xbb\xbfid\r\na").lines(newline=""))
+        ['id\r\n', 'a']
+
+        Raises:
+            NetworkError: As of ``text``.
+        """
+        with self._packed() as packed, self._unpacked(packed) as stream:
+            size = max(1, packed.seek(0, os.SEEK_END))
+            packed.seek(0)
+            text = io.TextIOWrapper(cast("BinaryIO", stream), "utf-8-sig", newline=newline)
+            while lines := self._some_of(text):
+                yield from lines
+                reach(packed.tell() / size)
+
+    @contextmanager
+    def refusing_first(self) -> Iterator[None]:
+        """Refuse what is no text before what is wrong with its lines, although it comes later.
+
+        Raises:
+            NetworkError: As of ``text``.
+        """
+        try:
+            yield
+        except NetworkError:
+            self.text()
+            raise
+
+    def _some_of(self, text: io.TextIOBase) -> list[str]:
+        """Return the next lines of the text, or refuse it."""
+        try:
+            lines = text.readlines(BLOCK)
+        except UnicodeDecodeError:
+            lines = ["\0"]
+        if any("\0" in line for line in lines):
+            self.text()
+            raise NetworkError(f"{self.name} was changed while it was read; read it again")
+        return lines
+
+    def _packed(self) -> AbstractContextManager[BufferedIOBase]:
+        return io.BytesIO(self.source) if isinstance(self.source, bytes) else _open(self.source)
+
+    @contextmanager
+    def _unpacked(self, packed: BufferedIOBase) -> Iterator[BufferedIOBase]:
+        if not self.packing:
+            yield packed
+            return
+        if not packed.read(1):
+            raise NetworkError(
+                f"{self.name} is empty, which no {self.packing} file is; fetch it again"
+            )
+        packed.seek(0)
+        with UNPACKERS[self.packing](self.name, packed) as stream:
+            yield stream
 
     def text(self) -> str:
         r"""Return the bytes as the text they are in UTF-8, without a byte order mark.
@@ -55,52 +137,58 @@ class Content:
         Raises:
             NetworkError: They are not UTF-8, or hold a NUL.
         """
-        skipped = len(BYTE_ORDER_MARK) if self.data.startswith(BYTE_ORDER_MARK) else 0
+        data = self.data
+        skipped = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
         try:
-            text = self.data[skipped:].decode()
+            text = data[skipped:].decode()
         except UnicodeDecodeError as error:
             offset = error.start + skipped
-            self._refuse_known_kinds()
+            _refuse_known_kinds(self.name, data)
             raise NetworkError(
-                f"{self._line_of(offset)}: byte {offset} is 0x{self.data[offset]:02x}, "
-                "which is not UTF-8; convert the file to UTF-8"
+                f"{self.name}, line {_line_of(data, offset)}: byte {offset} is "
+                f"0x{data[offset]:02x}, which is not UTF-8; convert the file to UTF-8"
             ) from None
         if "\0" in text:
-            self._refuse_known_kinds()
-            offset = self.data.index(b"\0")
+            _refuse_known_kinds(self.name, data)
+            offset = data.index(b"\0")
             raise NetworkError(
-                f"{self._line_of(offset)}: byte {offset} is NUL, which no text holds; "
-                "the file is damaged, or not UTF-8 text"
+                f"{self.name}, line {_line_of(data, offset)}: byte {offset} is NUL, which no text "
+                "holds; the file is damaged, or not UTF-8 text"
             )
         return text
 
-    def _line_of(self, offset: int) -> str:
-        line = self.data.count(b"\n", 0, offset) + 1
-        return f"{self.name}, line {line}"
 
-    def _refuse_known_kinds(self) -> None:
-        """Say what a file is that is no text, if it is of a well-known kind."""
-        for beginning, what in BEGINNINGS.items():
-            if self.data.startswith(beginning):
-                raise NetworkError(f"{self.name} {what}")
-        start = self.data[:1024]
-        halves = (start[0::2], start[1::2])
-        if any(half.count(0) > UTF16_SHARE * len(start) for half in halves):
-            raise NetworkError(f"{self.name} looks like UTF-16; convert it to UTF-8")
+def _line_of(data: bytes, offset: int) -> int:
+    return data.count(b"\n", 0, offset) + 1
+
+
+def _refuse_known_kinds(name: str, data: bytes) -> None:
+    """Say what a file is that is no text, if it is of a well-known kind."""
+    for beginning, what in BEGINNINGS.items():
+        if data.startswith(beginning):
+            raise NetworkError(f"{name} {what}")
+    start = data[:1024]
+    halves = (start[0::2], start[1::2])
+    if any(half.count(0) > UTF16_SHARE * len(start) for half in halves):
+        raise NetworkError(f"{name} looks like UTF-16; convert it to UTF-8")
 
 
 def read_content(path: Path, format: str | None = None) -> Content:  # noqa: A002
-    """Return what the file holds, unpacked; a format stands for its suffixes.
+    """Return what the file holds; a format stands for its suffixes.
+
+    A file is opened when its bytes are asked for, and may be asked again. What can be read once
+    only, such as standard input or a pipe, is read now.
 
     Raises:
-        NetworkError: It does not exist, is a folder, may not be read, or its packing is damaged.
+        NetworkError: It does not exist, is a folder, or may not be read.
     """
-    name = "standard input" if is_standard_input(path) else str(path)
-    data = _read_standard_input() if is_standard_input(path) else _read_bytes(path)
     packing = _packing(f".{format}" if format else path.name)
-    if packing and not data:
-        raise NetworkError(f"{name} is empty, which no {packing} file is; fetch it again")
-    return Content(name, UNPACKERS[packing](name, data) if packing else data)
+    if is_standard_input(path):
+        return Content("standard input", _read_standard_input(), packing)
+    if _is_file(path):
+        return Content(str(path), path, packing)
+    with _open(path) as stream:
+        return Content(str(path), stream.read(), packing)
 
 
 def is_standard_input(path: Path | str | None) -> bool:
@@ -126,9 +214,18 @@ def _packing(name: str) -> str:
     return next((suffix for suffix in UNPACKERS if name.lower().endswith(suffix)), "")
 
 
-def _read_bytes(path: Path) -> bytes:
+def _is_file(path: Path) -> bool:
     try:
-        return path.read_bytes()
+        return path.is_file()
+    except OSError:  # Opening it says what is wrong with it.
+        return False
+
+
+@contextmanager
+def _open(path: Path) -> Iterator[BufferedIOBase]:
+    try:
+        with path.open("rb") as stream:
+            yield stream
     except FileNotFoundError:
         raise NetworkError(f"{path} does not exist; check the path") from None
     except IsADirectoryError:
@@ -145,29 +242,32 @@ def _read_standard_input() -> bytes:
         raise NetworkError("standard input cannot be read; pipe something into it") from None
 
 
-def _gunzip(name: str, data: bytes) -> bytes:
+@contextmanager
+def _gunzip(name: str, packed: BufferedIOBase) -> Iterator[BufferedIOBase]:
     try:
-        return gzip.decompress(data)
+        with gzip.GzipFile(fileobj=packed) as stream:
+            yield stream
     except EOFError:
         raise NetworkError(f"{name} is a gzip file that ends too early; fetch it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        raise NetworkError(f"{name} is not a gzip file, or damaged: {error}") from None
+        reason = str(error).partition(" 0x")[0]  # Checksums that differ need not be shown.
+        raise NetworkError(f"{name} is not a gzip file, or damaged: {reason}") from None
 
 
-def _unzstd(name: str, data: bytes) -> bytes:
+@contextmanager
+def _unzstd(name: str, packed: BufferedIOBase) -> Iterator[BufferedIOBase]:
     try:
-        with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
-            unpacked: bytes = stream.read()
+        with pa.CompressedInputStream(packed, "zstd") as stream:
+            yield BufferedReader(stream)
     except OSError as error:
         if "Truncated" in str(error):
             raise NetworkError(
                 f"{name} is a zstd file that ends too early; fetch it again"
             ) from None
         raise NetworkError(f"{name} is not a zstd file, or damaged: {error}") from None
-    return unpacked
 
 
-UNPACKERS: Mapping[str, Callable[[str, bytes], bytes]] = MappingProxyType(
-    {".gz": _gunzip, ".zst": _unzstd}
+UNPACKERS: Mapping[str, Callable[[str, BufferedIOBase], AbstractContextManager[BufferedIOBase]]] = (
+    MappingProxyType({".gz": _gunzip, ".zst": _unzstd})
 )
 """How a packed file is unpacked, by its last suffix."""

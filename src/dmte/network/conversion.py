@@ -12,7 +12,8 @@ import scipy.sparse as sp
 import torch
 
 from dmte.errors import NetworkError
-from dmte.network.tables import Table, network_from_tables
+from dmte.network.cells import Table
+from dmte.network.tables import network_from_tables
 from dmte.network.textual_network import Labels, TextualNetwork
 
 if TYPE_CHECKING:

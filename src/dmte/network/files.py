@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dmte.errors import NetworkError, warn
+from dmte.network.cells import Table
 from dmte.network.columns import GUESSED, VERTEX_GUESSES, Columns, find_edge_columns, guess_column
 from dmte.network.content import Content, is_standard_input, kind_of, read_content
 from dmte.network.datasets import DATASETS, find_dataset, holds
@@ -25,7 +26,7 @@ from dmte.network.folders import GRAPH, TEXTS, read_folder
 from dmte.network.graphml import read_graphml
 from dmte.network.notes import find_notes, is_model, read_notes
 from dmte.network.table_files import READERS, read_table
-from dmte.network.tables import Table, labels_from_table, network_from_tables
+from dmte.network.tables import labels_from_table, network_from_tables
 from dmte.network.textual_network import TextualNetwork
 
 Pair = tuple[Table | None, Table | None]

@@ -12,9 +12,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.errors import NetworkError
+from dmte.network.cells import parse_weight
 from dmte.network.content import read_content
 from dmte.network.datasets import holds
-from dmte.network.tables import parse_weight
 from dmte.network.textual_network import TextualNetwork
 from dmte.network.writing import write_new
 

@@ -4,15 +4,20 @@ A *work* is a record as bibliographic services and reference managers write it: 
 ``referenced_works`` and ``abstract_inverted_index``, or CSL-JSON as Zotero and others export it.
 What such a record says in its own way is put under the usual column names; what it has under a
 usual name already is kept.
+
+Lines are read a batch at a time and packed. A list is one value of JSON, which Python parses whole,
+so its text and its records are in memory together: write many records one per line.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dmte.errors import NetworkError
+from dmte.network.cells import LazyColumns, Table
 from dmte.network.content import Content
-from dmte.network.tables import LazyColumns, Table
+from dmte.network.packed import PackedColumns, batches_of
 from dmte.progress import track
 
 LISTS = ("results", "items", "works")
@@ -33,17 +38,40 @@ def read_json_lines(content: Content) -> Table:
     Raises:
         NetworkError: A line is no JSON object, or a work is not one; says which line.
     """
-    lines = content.text().split("\n")
-    numbers = [number for number, line in enumerate(lines, start=1) if line.strip()]
+    with content.refusing_first():
+        return _read_lines(content, are_works=False)
 
-    def place(row: int) -> str:
-        return f"{content.name}, line {numbers[row]}"
 
-    rows = []
-    for row, number in enumerate(track(numbers)):
-        line = lines[number - 1]
-        rows.append(_object(place(row), _parse(place(row), line), escaped="\\u" in line))
-    return _table(content.name, rows, place)
+def _read_lines(content: Content, *, are_works: bool) -> Table:
+    """Return the table; a library is of works altogether, though some say little of themselves."""
+    packed, objects = PackedColumns(), _objects(content)
+    for lines, rows in batches_of(objects):
+        if not are_works and any(map(_is_work, rows)):
+            if packed.num_rows:  # The rows before were taken for plain ones: begin again.
+                return _read_lines(content, are_works=True)
+            are_works = True
+        records = _complete_all(content.name, lines, rows, objects) if are_works else rows
+        packed.add_records(lines, records)
+    return packed.table(content.name, packed.names(), open_links=are_works)
+
+
+def _objects(content: Content) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the object of every line that is not blank, with its number."""
+    for number, line in enumerate(content.lines(newline="\n"), start=1):
+        if line.strip():
+            place, text = f"{content.name}, line {number}", line.removesuffix("\n")
+            yield number, _object(place, _parse(place, text), escaped="\\u" in text)
+
+
+def _complete_all(
+    name: str, lines: Iterable[int], works: Iterable[dict[str, Any]], rest: Iterator[object]
+) -> list[dict[str, Any]]:
+    numbered = zip(lines, works, strict=True)
+    try:
+        return [_complete(f"{name}, line {number}", work) for number, work in numbered]
+    except NetworkError:
+        deque(rest, maxlen=0)  # A line that is no JSON is refused first, although it comes later.
+        raise
 
 
 def read_json(content: Content) -> Table:
@@ -72,7 +100,6 @@ def read_json(content: Content) -> Table:
 
 
 def _table(name: str, rows: list[dict[str, Any]], place: Callable[[int], str]) -> Table:
-    # A library is of works altogether, though some of them say little of themselves.
     are_works = any(map(_is_work, rows))
     records = [
         _complete(place(number), row) if are_works else row for number, row in enumerate(rows)

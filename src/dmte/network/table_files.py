@@ -1,7 +1,6 @@
 """One file to one table: CSV, TSV, Parquet, edge lists and those of other modules, by suffix."""
 
 import csv
-import io
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,13 +13,14 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from dmte.errors import NetworkError
 from dmte.network.bibtex import read_bibtex
+from dmte.network.cells import LazyColumns, Table
 from dmte.network.content import Content, kind_of, read_content
 from dmte.network.frames import table_from_frame
 from dmte.network.json_files import read_json, read_json_lines
-from dmte.network.tables import LazyColumns, Table
-from dmte.progress import track
+from dmte.network.packed import PackedColumns, batches_of
 
 BATCH = 1 << 16  # Rows of a Parquet file that are held at a time.
+LONGEST_FIELD = 2**31 - 1  # Of a CSV; the csv module counts in what C calls a long.
 _field_limit_lock = threading.Lock()
 
 
@@ -40,31 +40,18 @@ def read_table(path: Path, format: str | None = None) -> Table:  # noqa: A002
 
 
 def _read_delimited(content: Content, delimiter: str) -> Table:
-    path, text, lines = content.name, content.text(), []
-    with _field_limit(len(text)):
-        records = _records(path, text, delimiter)
+    path, packed = content.name, PackedColumns()
+    with _field_limit(), content.refusing_first():
+        records = _records(content, delimiter)
         header_line, header = next(records, (0, []))
         _refuse_other_separator(f"{path}, line {header_line}", header, delimiter)
-        columns: list[list[object]] = [[] for _ in header]
-        for line, row in records:
-            if len(row) != len(header):
-                raise NetworkError(
-                    f"{path}, line {line}: found {len(row)} fields where the header has "
-                    f"{len(header)}; quote a field that holds the separator or a line break"
-                )
-            lines.append(line)
-            for column, cell in zip(columns, row, strict=True):
-                column.append(cell)
-    if not header:
-        raise NetworkError(f"{path} is empty; it needs a header line with the column names")
-    names = [name.strip() for name in header]
-    _refuse_duplicates(f"{path}, line {header_line}", names)
-    return Table(
-        name=path,
-        columns=dict(zip(names, columns, strict=True)),
-        place=lambda row: f"{path}, line {lines[row]}",
-        delimited=True,
-    )
+        names = [name.strip() for name in header]
+        for lines, rows in batches_of(records):
+            packed.add(lines, dict(zip(names, zip(*rows, strict=True), strict=True)))
+        if not header:
+            raise NetworkError(f"{path} is empty; it needs a header line with the column names")
+        _refuse_duplicates(f"{path}, line {header_line}", names)
+    return packed.table(path, names, delimited=True)
 
 
 def _refuse_other_separator(place: str, header: list[str], delimiter: str) -> None:
@@ -78,33 +65,38 @@ def _refuse_other_separator(place: str, header: list[str], delimiter: str) -> No
             )
 
 
-def _records(path: str, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield every record that is not blank with the line it begins on."""
-    lines = track(io.StringIO(text, newline=""), total=text.count("\n") + 1)
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    begin = 1
+def _records(content: Content, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield every record that is not blank, as wide as the first, with the line it begins on."""
+    reader = csv.reader(content.lines(newline=""), delimiter=delimiter, strict=True)
+    begin, width = 1, 0
     try:
         for row in reader:
             if row:
+                width = width or len(row)
+                if len(row) != width:
+                    raise NetworkError(
+                        f"{content.name}, line {begin}: found {len(row)} fields where the header "
+                        f"has {width}; quote a field that holds the separator or a line break"
+                    )
                 yield begin, row
             begin = reader.line_num + 1
     except csv.Error as error:
         raise NetworkError(
-            f"{path}, line {begin}: {error}; a field that holds a quote is put in quotes, "
+            f"{content.name}, line {begin}: {error}; a field that holds a quote is put in quotes, "
             "with its own quotes doubled"
         ) from None
 
 
 @contextmanager
-def _field_limit(length: int) -> Iterator[None]:
-    """Let fields be as long as the file while it is read.
+def _field_limit() -> Iterator[None]:
+    """Let fields be as long as the csv module can have them while a file is read.
 
     The csv module has a single limit for the whole process; it is put back, and the lock keeps
     two readers of ours from putting back each other's.
     """
     with _field_limit_lock:
         limit = csv.field_size_limit()
-        csv.field_size_limit(max(limit, length))
+        csv.field_size_limit(max(limit, LONGEST_FIELD))
         try:
             yield
         finally:
@@ -113,9 +105,9 @@ def _field_limit(length: int) -> Iterator[None]:
 
 def _read_parquet(content: Content) -> Table:
     """Return a table that reads the columns it is asked for, a batch of rows at a time."""
-    path = content.name
+    path, data = content.name, content.data
     with _parquet_errors(path):
-        file = pq.ParquetFile(pa.BufferReader(content.data))
+        file = pq.ParquetFile(pa.BufferReader(data))
     _refuse_duplicates(path, file.schema_arrow.names)
 
     def batches(column: str) -> Iterator[Sequence[object]]:
@@ -154,25 +146,28 @@ def _refuse_duplicates(place: str, names: list[str]) -> None:
 
 def _read_edge_list(content: Content) -> Table:
     """Return a line "source target" or "source target weight" per edge, after # a comment."""
-    rows = [
-        (number, line.split())
-        for number, line in enumerate(track(content.text().split("\n")), start=1)
-        if line.strip() and not line.lstrip().startswith("#")
-    ]
-    width = len(rows[0][1]) if rows else 2
-    for number, row in rows:
-        if len(row) != width or width not in (2, 3):
+    packed, names = PackedColumns(), ("source", "target", "weight")
+    with content.refusing_first():
+        for lines, rows in batches_of(_words(content)):
+            packed.add(lines, dict(zip(names, zip(*rows, strict=True), strict=False)))
+    return packed.table(content.name, packed.names() or names[:2])
+
+
+def _words(content: Content) -> Iterator[tuple[int, list[str]]]:
+    """Yield the words of every line that is neither blank nor a comment, with its number."""
+    width = 0
+    for number, line in enumerate(content.lines(newline="\n"), start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        width = width or len(words)
+        if len(words) != width or width not in (2, 3):
             raise NetworkError(
-                f"{content.name}, line {number}: found {len(row)} fields where "
+                f"{content.name}, line {number}: found {len(words)} fields where "
                 f"{width if width in (2, 3) else '2 or 3'} are expected; "
                 "a line is two ids without spaces and, on every line or on none, a weight"
             )
-    names = ("source", "target", "weight")[:width]
-    return Table(
-        name=content.name,
-        columns={name: [row[at] for _, row in rows] for at, name in enumerate(names)},
-        place=lambda row: f"{content.name}, line {rows[row][0]}",
-    )
+        yield number, words
 
 
 READERS: Mapping[str, Callable[[Content], Table]] = MappingProxyType(

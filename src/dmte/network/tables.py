@@ -2,16 +2,12 @@
 
 A vertex table gives every vertex v_i its id, text t_i and labels; an edge table gives pairs of ids
 and weights s_ij. A vertex table may bring its edges along in a column of links. The paper numbers
-its vertices; here an id is any string, and a number stands for its plain spelling.
+its vertices; here an id is any string.
 """
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
-from decimal import Decimal
-from numbers import Integral, Real
-from reprlib import Repr
-from typing import Any, SupportsFloat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +16,16 @@ from torch import Tensor
 
 from dmte.errors import NetworkError, UnknownVertexError, warn
 from dmte.names import find_position
+from dmte.network.cells import (
+    Table,
+    is_list,
+    name_in,
+    names_in,
+    names_of_cells,
+    parse_weight,
+    several,
+    shown,
+)
 from dmte.network.columns import (
     GUESSED,
     Columns,
@@ -31,65 +37,8 @@ from dmte.network.columns import (
 )
 from dmte.network.textual_network import TextualNetwork
 
-SEPARATOR = ";"  # Between several labels or links in one cell of a CSV or TSV.
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";", "。", "！", "？")
-LARGEST_EXACT = 2**53  # Beyond it a double skips integers, so an id may have lost its last digits.
 LONGEST_HINTED = 50  # Comparing texts that were taken for ids with each other takes minutes.
-_shorten = Repr()
-_shorten.maxstring = _shorten.maxother = _shorten.maxlong = 60
-
-
-class LazyColumns(Mapping[str, Sequence[object]]):
-    """Columns that are made only when asked for: a wide table costs what is used of it."""
-
-    def __init__(self, names: Iterable[str], read: Callable[[str], Sequence[object]]) -> None:
-        self._names = tuple(names)
-        self._read = read
-
-    def __getitem__(self, name: str) -> Sequence[object]:
-        if name not in self._names:
-            raise KeyError(name)
-        return self._read(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Table:
-    """Named columns of equal length that know where each row came from."""
-
-    name: str
-    """What errors call it: a file's path, or "the edges frame"."""
-    columns: Mapping[str, Any]
-    """The cells of every column, a sequence; None where there is nothing."""
-    place: Callable[[int], str]
-    """Where a row, counted from 0, came from: "edges.csv, line 7"."""
-    delimited: bool = False
-    """Whether it is a CSV or TSV: all cells are strings, and its header line may be missing."""
-    open_links: bool = False
-    """Whether links may lead to what is not in it, as those of a part of a literature do."""
-    batches: Callable[[str], Iterator[Sequence[object]]] | None = None
-    """The cells of a column a batch of rows at a time, where they need not be held all at once."""
-    known_rows: int | None = None
-    """The number of rows, where it is known without reading a column."""
-
-    @property
-    def num_rows(self) -> int:
-        """The number of rows."""
-        if self.known_rows is not None:
-            return self.known_rows
-        return len(next(iter(self.columns.values()), ()))
-
-    def parts(self, column: str) -> Iterator[Sequence[object]]:
-        """Yield the cells of a column, a batch at a time if that can be done."""
-        if self.batches is None:
-            yield self.columns[column]
-        else:
-            yield from self.batches(column)
 
 
 def network_from_tables(
@@ -122,7 +71,8 @@ def network_from_tables(
     found = find_vertex_columns(vertices.name, vertices.columns, columns)
     own = _positions(vertices, found.id)
     others = [name for name in known if name not in own]
-    positions = own | {name: at for at, name in enumerate(others, start=len(own))}
+    further = {name: at for at, name in enumerate(others, start=len(own))}
+    positions = own | further if further else own
     listed = f"{vertices.name} or of the model" if known else vertices.name
     if edges is None:
         pairs = _links(vertices, found.links, positions, listed, columns, directed=directed)
@@ -182,7 +132,7 @@ def labels_from_table(
     labels: list[frozenset[str]] = [frozenset()] * len(ids)
     for name, row in rows.items():
         position = _find(positions, name, table.place(row), "id", "the network")
-        labels[position] = frozenset(_several(table, row, "label", cells[row]))
+        labels[position] = frozenset(several(table, row, "label", cells[row]))
     return tuple(labels)
 
 
@@ -199,12 +149,12 @@ def _ends_as_vertices(edges: Table | None, columns: Columns) -> Table:
 
 def _positions(vertices: Table, column: str) -> dict[str, int]:
     positions: dict[str, int] = {}
-    for row, name in enumerate(_names(vertices, column, "id")):
+    for row, name in enumerate(names_in(vertices, column, "id")):
         if not name:
             raise NetworkError(f"{vertices.place(row)}: the id is empty; every vertex needs one")
         if positions.setdefault(name, row) != row:
             raise NetworkError(
-                f"{vertices.place(row)}: the id {_shown(name)} is taken already by "
+                f"{vertices.place(row)}: the id {shown(name)} is taken already by "
                 f"{vertices.place(positions[name])}; every vertex needs its own"
             )
     return positions
@@ -222,8 +172,8 @@ def _cells(vertices: Table, column: str | None, what: str) -> list[str]:
     if column is None:
         return [""] * vertices.num_rows
     return [
-        str(value) if isinstance(value, str) else _name(vertices, row, what, value)
-        for row, value in enumerate(vertices.columns[column])
+        str(value) if isinstance(value, str) else name_in(vertices, row, what, value)
+        for row, value in enumerate(vertices.cells(column))
     ]
 
 
@@ -242,9 +192,9 @@ def _join(title: str, text: str) -> str:
 def _labels(vertices: Table, column: str | None) -> tuple[frozenset[str], ...] | None:
     if column is None:
         return None
-    cells = enumerate(vertices.columns[column])
+    cells = enumerate(vertices.cells(column))
     shared: dict[frozenset[str], frozenset[str]] = {}  # A set of its own per vertex takes much.
-    found = (frozenset(_several(vertices, row, "label", value)) for row, value in cells)
+    found = (frozenset(several(vertices, row, "label", value)) for row, value in cells)
     labels = tuple(shared.setdefault(classes, classes) for classes in found)
     return labels if any(labels) else None
 
@@ -259,13 +209,10 @@ def _links(
     directed: bool,
 ) -> Int[Tensor, "edges 2"]:
     """Return every link once, also one that is mentioned at both of its undirected ends."""
-    cells = () if column is None else vertices.columns[column]
-    if columns.links is None and not (vertices.delimited or any(map(_is_list, cells))):
-        cells = ()
     pairs: dict[tuple[int, int], tuple[int, int]] = {}
     num_links = num_outside = 0
-    for source, value in enumerate(cells):
-        for name in _several(vertices, source, "link", value):
+    for source, value in enumerate(_cells_of_links(vertices, column, columns)):
+        for name in several(vertices, source, "link", value):
             num_links += 1
             if vertices.open_links and name not in positions:
                 num_outside += 1
@@ -279,6 +226,14 @@ def _links(
             f"{num_links:,}"
         )
     return torch.tensor(list(pairs.values()), dtype=torch.int64).reshape(-1, 2)
+
+
+def _cells_of_links(vertices: Table, column: str | None, columns: Columns) -> Iterable[object]:
+    """Return the cells of the links; a column that is merely called so must hold a list."""
+    if column is None:
+        return ()
+    is_sure = columns.links is not None or vertices.delimited
+    return vertices.cells(column) if is_sure or any(map(is_list, vertices.cells(column))) else ()
 
 
 def _edges(
@@ -304,37 +259,45 @@ def _end_positions(
         try:  # Most cells are ids as they are.
             ends = np.fromiter(map(at, cells), np.int64, len(cells))
         except (KeyError, TypeError):
-            names = _cells_as_names(edges, cells, what, first)
-            _refuse_empty(edges, what, names, first)
-            lost = next((row for row, name in enumerate(names) if name not in positions), None)
-            if lost is not None:
-                _find(positions, names[lost], edges.place(first + lost), what, vertices)
+            names = names_of_cells(edges, cells, what, first)
+            if not all(name and name in positions for name in names):
+                _refuse_ends(edges, what, column, positions, vertices)
             ends = np.fromiter(map(at, names), np.int64, len(names))
         found.append(ends)
         first += len(cells)
     return torch.from_numpy(np.concatenate(found) if found else np.empty(0, np.int64))
 
 
+def _refuse_ends(
+    edges: Table, what: str, column: str, positions: Mapping[str, int], vertices: str
+) -> None:
+    """Say of all ends which one is wrong: the first that is missing, or else that is unknown."""
+    names = names_in(edges, column, what)
+    _refuse_empty(edges, what, names)
+    lost = next(row for row, name in enumerate(names) if name not in positions)
+    _find(positions, names[lost], edges.place(lost), what, vertices)
+
+
 def _check_header(edges: Table, found: EdgeColumns, positions: Mapping[str, int]) -> None:
     for name in (found.source, found.target):
         if name in positions or name.isdecimal():
             raise NetworkError(
-                f"{edges.name} begins with {_shown(name)}, which looks like a vertex and not like "
+                f"{edges.name} begins with {shown(name)}, which looks like a vertex and not like "
                 "the name of a column; put a header line such as source,target on top, or name them"
             )
 
 
 def _ends(edges: Table, found: EdgeColumns) -> tuple[list[str], list[str]]:
-    sources = _names(edges, found.source, "source")
-    targets = _names(edges, found.target, "target")
+    sources = names_in(edges, found.source, "source")
+    targets = names_in(edges, found.target, "target")
     for what, names in (("source", sources), ("target", targets)):
-        _refuse_empty(edges, what, names, 0)
+        _refuse_empty(edges, what, names)
     return sources, targets
 
 
-def _refuse_empty(edges: Table, what: str, names: list[str], first: int) -> None:
+def _refuse_empty(edges: Table, what: str, names: list[str]) -> None:
     if not all(names):
-        place = edges.place(first + names.index(""))
+        place = edges.place(names.index(""))
         raise NetworkError(f"{place}: the edge has no {what}; every edge needs two ends")
 
 
@@ -354,92 +317,6 @@ def _find(positions: Mapping[str, int], name: str, place: str, what: str, vertic
 def _weights(edges: Table, column: str | None) -> Float[Tensor, " edges"] | None:
     if column is None:
         return None
-    cells = enumerate(edges.columns[column])
-    weights = [parse_weight(value, edges.place, row) for row, value in cells]
-    return torch.tensor(weights, dtype=torch.float64)
-
-
-def parse_weight(value: object, place: Callable[[int], str], row: int) -> float:
-    """Return the weight s_ij that a cell holds.
-
-    >>> parse_weight("2.5", "line {}".format, 7)
-    2.5
-
-    Raises:
-        NetworkError: It is not a positive, finite number.
-    """
-    weight = _number(value)
-    if weight > 0 and math.isfinite(weight):
-        return weight
-    found = "missing" if isinstance(value, str | None) and not value else _shown(value)
-    raise NetworkError(
-        f"{place(row)}: the weight is {found}; weights must be positive, finite numbers"
-    )
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
-        return math.nan
-    try:
-        return float(value) if isinstance(value, str | SupportsFloat) else math.nan
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
-
-
-def _several(table: Table, row: int, what: str, value: object) -> list[str]:
-    """Return the names in a cell that may hold none, one, or several."""
-    if type(value) is str and not table.delimited:  # Most labels.
-        return [name] if (name := value.strip()) else []
-    if table.delimited and isinstance(value, str):
-        value = value.split(SEPARATOR)
-    cells = list(value) if isinstance(value, Iterable) and _is_list(value) else [value]
-    names = [name for name in (_name(table, row, what, cell) for cell in cells) if name]
-    # The order of a set changes from run to run.
-    return sorted(names) if isinstance(value, Set) else names
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
-
-
-def _names(table: Table, column: str, what: str) -> list[str]:
-    names: list[str] = []
-    for cells in table.parts(column):
-        names += _cells_as_names(table, cells, what, len(names))
-    return names
-
-
-def _cells_as_names(table: Table, cells: Sequence[object], what: str, first: int) -> list[str]:
-    """Return the cells of a column from row ``first`` on as ids."""
-    return [
-        value.strip() if type(value) is str else _name(table, row, what, value)
-        for row, value in enumerate(cells, start=first)
-    ]
-
-
-def _name(table: Table, row: int, what: str, value: object) -> str:
-    """Return a cell as an id, label or link; the empty string when there is nothing in it."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return str(value).strip()
-    if isinstance(value, Integral):
-        return str(value)
-    if not isinstance(value, Real | Decimal):
-        kind = type(value).__name__
-        raise NetworkError(
-            f"{table.place(row)}: the {what} is a {kind}, {_shown(value)}; give it as a string"
-        )
-    number = value if isinstance(value, Decimal) else float(value)
-    if math.isnan(number):
-        return ""
-    if math.isinf(number) or (isinstance(number, float) and abs(number) > LARGEST_EXACT):
-        raise NetworkError(
-            f"{table.place(row)}: the {what} {_shown(value)} is too large for an exact "
-            "floating point number and may have lost digits; give it as a string"
-        )
-    return str(int(number) if number == int(number) else value)
-
-
-def _shown(value: object) -> str:
-    return " ".join(_shorten.repr(value).split())
+    cells = enumerate(edges.cells(column))
+    weights = (parse_weight(value, edges.place, row) for row, value in cells)
+    return torch.from_numpy(np.fromiter(weights, np.float64, edges.num_rows))

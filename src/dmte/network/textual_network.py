@@ -146,9 +146,9 @@ class TextualNetwork:
         kind = "directed" if self.directed else "undirected"
         classes = self.classes
         return (
-            f"TextualNetwork({self.num_vertices:,} {_plural(self.num_vertices, 'vertex')}, "
-            f"{len(self.edges):,} {kind} {_plural(len(self.edges), 'edge')}, "
-            f"{len(classes) or 'no'} {_plural(len(classes), 'label')})"
+            f"TextualNetwork({self.num_vertices:,} {plural(self.num_vertices, 'vertex')}, "
+            f"{len(self.edges):,} {kind} {plural(len(self.edges), 'edge')}, "
+            f"{len(classes) or 'no'} {plural(len(classes), 'label')})"
         )
 
     def _repr_html_(self) -> str:
@@ -256,5 +256,10 @@ def _is_a(value: object, kind: type) -> bool:
     return isinstance(value, kind)
 
 
-def _plural(count: int, noun: str) -> str:
+def plural(count: int, noun: str) -> str:
+    """Return a noun as it stands after a number.
+
+    >>> plural(1, "vertex"), plural(2, "vertex"), plural(0, "edge")
+    ('vertex', 'vertices', 'edges')
+    """
     return noun if count == 1 else {"vertex": "vertices"}.get(noun, noun + "s")
