@@ -145,7 +145,7 @@ def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
 def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     """Return the numbers held by a step, or, where that is more, by a look at all vertices."""
     halves = 2 if settings.structure else 1
-    beside_hops = 21 if settings.structure else 10
+    beside_hops = 21 if settings.structure else 8
     texts_before = 2 if settings.word_dropout else 0
     tables = (2 * settings.hops + beside_hops + texts_before) * sizes.members * width
     share = HIDDEN_SHARE if settings.hide_supervised else 1.0
