@@ -40,6 +40,7 @@ def test_memory_is_that_of_a_real_training(settings: str) -> None:
 import torch
 from pathlib import Path
 from dataclasses import replace
+from dmte.allocator import release_freed_memory
 from dmte.config import PAPER, Settings
 from dmte.estimate import Sizes, memory_bytes
 from dmte.memory import resident_bytes
@@ -49,6 +50,7 @@ torch.set_num_threads(1)
 settings = replace({settings}, epochs=1)
 DmteMethod.of(replace(settings, dim=8)).fit(LargeTopics(num_vertices=300).draw(0), seed=0)
 network = LargeTopics(num_vertices=8_000).draw(seed=0)
+release_freed_memory()
 Path("/proc/self/clear_refs").write_text("5")  # The peak is counted from here.
 before = resident_bytes()
 DmteMethod.of(settings).fit(network, seed=0)

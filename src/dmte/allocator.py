@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # The parameters of mallopt, from glibc's malloc.h.
-_LARGEST = 2**31 - 1
+_LARGEST, _NEVER = 2**31 - 1, -1
 
 
 def keep_freed_memory() -> bool:
@@ -21,7 +21,7 @@ def keep_freed_memory() -> bool:
     mallopt = _from_glibc("mallopt")
     if mallopt is None:
         return False
-    return bool(mallopt(_MMAP_THRESHOLD, _LARGEST) and mallopt(_TRIM_THRESHOLD, _LARGEST))
+    return bool(mallopt(_MMAP_THRESHOLD, _LARGEST) and mallopt(_TRIM_THRESHOLD, _NEVER))
 
 
 def release_freed_memory() -> None:

@@ -15,6 +15,11 @@ from dmte.errors import ConfigError
 from dmte.objective import PARTS, ObjectiveWeights
 from dmte.text import ENCODERS, FixedTexts
 
+FEWEST_SCORED, MOST_STEPS = 8192, 50
+"""Edges of a step and steps of an epoch, where neither is asked for."""
+HIDDEN_SHARE = 0.2
+"""Of the edges, hidden from P per step at most; the share that worked in trials."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
@@ -84,9 +89,10 @@ class Settings:
     in which they have no row."""
     epochs: int = 40
     """Passes over the edges at most. The paper gives none; the authors' released code makes 200."""
-    batch_size: int = 8192
-    """Edges scored per step. The paper gives no number. A step propagates the whole graph whatever
-    it scores, so large batches waste less."""
+    batch_size: int | None = None
+    """Edges scored per step. None is 8,192, or a fiftieth of the edges where that is more: a step
+    propagates the whole graph whatever it scores, so with a fixed number an epoch would take time
+    in proportion to the square of the network. The paper gives no number."""
     learning_rate: float = 0.01
     """Adam's step size. The paper gives none; 0.003 for ``PAPER``."""
     mixing_learning_rate: float = 0.001
@@ -136,7 +142,7 @@ class Settings:
         counts = ("num_negatives", "epochs", "batch_size", "validate_every", "patience")
         for name in (*counts, "min_count", "max_vocabulary", "folds"):
             count = getattr(self, name)
-            if count is None and name in ("max_vocabulary", "folds"):
+            if count is None and name in ("batch_size", "max_vocabulary", "folds"):
                 continue
             if not _is_whole(count) or count < 1:
                 raise ConfigError(f"{name} must be a whole number of at least 1, not {count!r}")
@@ -167,6 +173,15 @@ class Settings:
     def hops(self) -> int:
         """H, the number of powers of P in use, P^0 included."""
         return len(self.hop_weights)
+
+    def edges_per_step(self, num_edges: int) -> int:
+        """Return how many of the edges of a network a step scores at most.
+
+        >>> [Settings().edges_per_step(number) for number in (100, 50_000, 5_000_000)]
+        [20, 8192, 100000]
+        """
+        size = self.batch_size or max(FEWEST_SCORED, math.ceil(num_edges / MOST_STEPS))
+        return min(size, max(1, int(HIDDEN_SHARE * num_edges))) if self.hide_supervised else size
 
     @property
     def is_all_text(self) -> bool:

@@ -27,7 +27,6 @@ import torch
 from dmte.config import Settings
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
 from dmte.errors import TrainingError
-from dmte.fold import HIDDEN_SHARE
 from dmte.memory import available_bytes
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
@@ -148,8 +147,7 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     beside_hops = 21 if settings.structure else 8
     texts_before = 2 if settings.word_dropout else 0
     tables = (2 * settings.hops + beside_hops + texts_before) * sizes.members * width
-    share = HIDDEN_SHARE if settings.hide_supervised else 1.0
-    scored = min(CHUNK, 2 * settings.batch_size, int(2 * share * sizes.edges))
+    scored = min(CHUNK, 2 * settings.edges_per_step(sizes.edges), 2 * sizes.edges)
     gathered = scored * (2 + settings.num_negatives) * halves * width
     looking = (2 * settings.hops + 2 + 2 * halves) * sizes.vertices * width
     pairs = 3 * min(SCORED_AT_ONCE, sizes.judging) * halves * width

@@ -30,8 +30,6 @@ from dmte.team import ALONE, Team
 from dmte.text import EncoderInput
 from dmte.trained import build_model, embed_halves
 
-HIDDEN_SHARE = 0.2  # Of the edges, hidden from P per step; the share that worked in trials.
-
 
 @dataclass(slots=True)
 class Best:
@@ -103,9 +101,7 @@ class Fold:
     @property
     def batch_size(self) -> int:
         """How many edges a step scores at most."""
-        if not self.settings.hide_supervised:
-            return self.settings.batch_size
-        return min(self.settings.batch_size, max(1, int(HIDDEN_SHARE * len(self.edges))))
+        return self.settings.edges_per_step(len(self.edges))
 
     @property
     def has_stopped(self) -> bool:
