@@ -186,7 +186,7 @@ class TrainedModel:
         ...     edges=torch.tensor([[0, 1]]),
         ... )
         >>> trained.embed(new)
-        Embedding(1 vertices × 64, of which 64 from text)
+        Embedding(1 vertex × 64, of which 64 from text)
 
         Where known ones are skipped and none is new, a warning says so and there are no vectors.
 
