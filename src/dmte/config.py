@@ -90,7 +90,7 @@ class Settings:
     epochs: int = 40
     """Passes over the edges at most. The paper gives none; the authors' released code makes 200."""
     batch_size: int | None = None
-    """Edges scored per step. None is 8,192, or a fiftieth of the edges where that is more: a step
+    """Edges scored per step; none is 8,192, or a fiftieth of the edges where that is more. A step
     propagates the whole graph whatever it scores, so with a fixed number an epoch would take time
     in proportion to the square of the network. The paper gives no number."""
     learning_rate: float = 0.01
