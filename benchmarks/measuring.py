@@ -163,7 +163,8 @@ def with_tables(page: str) -> str:
         if at and name.endswith(".json") and path.exists():
             known = json.loads(path.read_text("utf-8"))
             made = known.pop("machine")
-            caption = f"On {made['threads']} threads, revision {made['revision']}."
+            threads = "one thread" if made["threads"] == 1 else f"{made['threads']} threads"
+            caption = f"On {threads}, revision {made['revision']}."
             tables = "\n\n".join(table(rows) for rows in known.values())
             parts[at] = f"{name} -->\n\n{tables}\n\n{caption}\n\n"
         elif at and name.endswith(".json"):

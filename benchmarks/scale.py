@@ -76,8 +76,8 @@ def plan(largest: float) -> list[dict[str, Any]]:
     """Return what to measure."""
     plain = {"edges_per_vertex": 5, "words_per_text": 30, "hops": 4, "dim": DIM}
     middle = int(min(3e4, largest))
-    larger = [{}, {"edges_per_vertex": 10}, {"words_per_text": 60}, {"hops": 8}, {"dim": 2 * DIM}]
-    works = [{"vertices": size} | plain for size in sizes_up_to(largest)]
+    larger = [{"edges_per_vertex": 10}, {"words_per_text": 60}, {"hops": 8}, {"dim": 2 * DIM}]
+    works = [{"vertices": size} | plain for size in sorted({*sizes_up_to(largest), middle})]
     works += [{"vertices": middle} | plain | change for change in larger]
     return [{"recipe": recipe} | work for recipe in RECIPES for work in works]
 
