@@ -20,7 +20,7 @@ from measuring import LARGEST, Survey, peak, reset_peak, run, sizes_up_to
 
 from dmte.network import read_tables
 from dmte.network.synthetic import LargeTopics
-from dmte.text import Vocabulary
+from dmte.text import tokenized
 
 KINDS = ("parquet", "csv", "jsonl")
 
@@ -34,8 +34,7 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
     read = perf_counter() - began
     of_reading, held = peak() - before, reset_peak() - before
     began = perf_counter()
-    vocabulary = Vocabulary.of(network.texts)
-    vocabulary.encode(network.texts)
+    vocabulary, _ = tokenized(network.texts)
     return {
         "read_s": round(read, 2),
         "peak_mb": round(of_reading / 1e6),

@@ -8,9 +8,10 @@ width d, it is the most of
     a step                       4 (2H + 21) M d and Adam's tables, 16 for every parameter
     all vertices at once         4 (2H + 6) N d                       when they are looked at
 
-on top of what is kept, with a few tables less where there is no structure half. The numbers of
-tables were counted in the code and set right by measuring; ``tests/test_estimate.py`` holds them to
-a quarter of what a process really takes, which by itself differs by a tenth from run to run.
+on top of what is kept; without a structure half there are 11 tables instead of 21, without an
+activation H instead of 2H. The numbers of tables were counted in the code and set right by
+measuring; ``tests/test_estimate.py`` holds them to a quarter of what a process really takes, which
+by itself differs by a tenth from run to run.
 
 Time is measured: training is set up, a few steps and looks are made, and the fastest are multiplied
 by as many epochs as may be made. Of a large network two smaller ones are tried instead, with as
@@ -32,7 +33,7 @@ from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 from dmte.scores import CHUNK
 from dmte.supervision import MOST_UNLINKED, num_judging
-from dmte.text import Vocabulary
+from dmte.text import tokenized
 from dmte.text.bilstm import BLOCK as BILSTM_BLOCK
 from dmte.text.bilstm import MAX_WORDS
 from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
@@ -73,11 +74,10 @@ class Sizes:
         if settings.encoder == "features":
             features = 0 if network.features is None else network.features.shape[1]
             return cls._with(network, settings, features, 0)
-        vocabulary = Vocabulary.of(
+        vocabulary, texts = tokenized(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
-        tokens = len(vocabulary.encode(network.texts).tokens)
-        return cls._with(network, settings, len(vocabulary), tokens)
+        return cls._with(network, settings, len(vocabulary), len(texts.tokens))
 
     @classmethod
     def at_most(cls, network: TextualNetwork, settings: Settings) -> "Sizes":
@@ -114,8 +114,9 @@ def memory_bytes(sizes: Sizes, settings: Settings) -> int:
     parameters, kept = _tables(sizes, settings, width)
     setting_up = FLOAT_BYTES * (parameters + kept + _of_start(sizes, settings, width))
     stepping = FLOAT_BYTES * (4 * parameters + kept + _of_step(sizes, settings, width))
-    per_token, per_entry = 50, 70 if settings.hide_supervised else 40
-    per_token_kept = 60 if settings.word_dropout else 20  # Words are drawn anew while all are kept.
+    thins_bags = settings.word_dropout and not settings.has_fixed_texts
+    per_token, per_token_kept = 50, 60 if thins_bags else 20
+    per_entry = 70 if settings.hide_supervised else 40
     entries = per_entry * (2 * sizes.edges + sizes.members)
     return max(
         setting_up + per_token * sizes.tokens, stepping + per_token_kept * sizes.tokens + entries
@@ -144,12 +145,12 @@ def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
 def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     """Return the numbers held by a step, or, where that is more, by a look at all vertices."""
     halves = 2 if settings.structure else 1
-    beside_hops = 21 if settings.structure else 8
-    texts_before = 2 if settings.word_dropout else 0
-    tables = (2 * settings.hops + beside_hops + texts_before) * sizes.members * width
+    # Of every hop P^h X is kept for the way back, and what an activation makes of it.
+    of_hops = settings.hops * (2 if settings.activation == "tanh" else 1)
+    tables = (of_hops + (21 if settings.structure else 11)) * sizes.members * width
     scored = min(CHUNK, 2 * settings.edges_per_step(sizes.edges), 2 * sizes.edges)
     gathered = scored * (2 + settings.num_negatives) * halves * width
-    looking = (2 * settings.hops + 2 + 2 * halves) * sizes.vertices * width
+    looking = (of_hops + 2 + 2 * halves) * sizes.vertices * width
     pairs = 3 * min(SCORED_AT_ONCE, sizes.judging) * halves * width
     return max(tables + gathered + _of_states(sizes, settings, width), looking + pairs)
 

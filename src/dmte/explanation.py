@@ -223,8 +223,7 @@ class _Making:
         reached = np.flatnonzero(reach.any(axis=(0, 1)))
         texts = encoder_input(
             trained.settings.encoder,
-            trained.vocabulary,
-            [network.texts[k] for k in reached.tolist()],
+            trained.vocabulary.encode([network.texts[k] for k in reached.tolist()]),
             None if network.features is None else network.features[torch.from_numpy(reached)],
         )
         with torch.no_grad():

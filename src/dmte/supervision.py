@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dmte.network.split import draw_non_edges, strict_split
+from dmte.network.split import draw_non_edges, pair_numbers, strict_split
 from dmte.network.textual_network import TextualNetwork, adjacency_matrix
 from dmte.randomness import generator_for
 
@@ -162,5 +162,5 @@ def num_pairs(num_vertices: int) -> int:
 
 def num_linked_pairs(network: TextualNetwork) -> int:
     """Return how many pairs of different vertices an edge joins, one way or both."""
-    ends = network.edges.sort(dim=1).values
-    return len(ends[ends[:, 0] != ends[:, 1]].unique(dim=0))
+    proper = network.edges[network.edges[:, 0] != network.edges[:, 1]]
+    return len(pair_numbers(proper, network.num_vertices).unique())

@@ -256,7 +256,7 @@ class TrainedModel:
         network = _unpack_network(parts, embedding.ids, directed=config["network"]["directed"])
         parameters = unpack_tensors(parts["parameters.safetensors"])
         num_linked = len(parameters.get("structure.table", ()))
-        texts = encoder_input(settings.encoder, vocabulary, (), network.features)
+        texts = encoder_input(settings.encoder, vocabulary.encode(()), network.features)
         model = build_model(settings, texts.vocabulary_size, num_linked, config["seed"])
         model.load_state_dict(parameters)
         return cls(

@@ -28,7 +28,7 @@ from dmte.objective import PARTS, weighted_sum
 from dmte.sparse import SparseMatrix
 from dmte.supervision import hold_back, num_judging
 from dmte.team import ALONE, Team
-from dmte.text import Vocabulary, encoder_input
+from dmte.text import encoder_input, tokenized
 from dmte.trained import TrainedModel, build_model, embed_halves, environment
 from dmte.width import divided_start
 
@@ -101,10 +101,10 @@ class TrainingRun:
         fraction = fraction if self._learns else 0.0
         count = num_folds(settings, held_back) if self._learns else 1
         splits = [hold_back(network, fraction, seed, number) for number in range(count)]
-        self.vocabulary = Vocabulary.of(
+        self.vocabulary, words = tokenized(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
-        texts = encoder_input(settings.encoder, self.vocabulary, network.texts, network.features)
+        texts = encoder_input(settings.encoder, words, network.features)
         if settings.has_fixed_texts:
             start = divided_start(settings, splits, texts, seed, team)
             settings = settings.with_dim(start.dim) if settings.is_all_text else settings

@@ -54,7 +54,7 @@ def test_citations_that_lead_out_of_it_are_counted(tmp_path: Path) -> None:
 def test_texts_alone_are_read_with_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "library.bib"
     path.write_text("@book{a, title={One}}\n@book{b, title={Two}}")
-    with pytest.warns(DmteWarning, match="has no links between its 2 vertices"):
+    with pytest.warns(DmteWarning, match="has no links for its 2 vertices"):
         assert read_network(path).texts == ("One", "Two")
 
 

@@ -292,7 +292,7 @@ def test_a_table_of_vertices_with_links_is_a_network() -> None:
 
 def test_texts_alone_are_read_with_a_warning() -> None:
     Path("pages.csv").write_text("id,text\na,b\n")
-    with pytest.warns(DmteWarning, match=r"pages.csv has no links between its 1 vertices: nothing"):
+    with pytest.warns(DmteWarning, match=r"pages.csv has no links for its 1 vertex: nothing can"):
         assert read_network("pages.csv").texts == ("b",)
 
 

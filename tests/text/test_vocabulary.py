@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmte.errors import ConfigError
-from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize
+from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize, tokenized
 
 # Letters whose case or composition is unusual, marks to go with them, and what separates words.
 TRICKY = "aÉßİJTΣǅﬁＡ²½图𠀀豈が한िन\u0301\u030c\u0308\u3099_' \u3000😀"
@@ -201,6 +201,19 @@ def test_unknown_words_are_passed_over() -> None:
     vocabulary = Vocabulary.of(["red fox"])
     texts = vocabulary.encode(["the red, red rose", "unknown", "fox"])
     assert split_into_words(vocabulary, texts) == [["red", "red"], [], ["fox"]]
+
+
+@pytest.mark.parametrize("limits", [{}, {"min_count": 2}, {"max_size": 2}, {"max_size": 1}])
+def test_texts_read_once_are_as_if_read_for_their_words_and_again_for_their_numbers(
+    limits: dict[str, int],
+) -> None:
+    texts = ["c b a b", "", "b d", "unique"]
+    vocabulary, once = tokenized(texts, **limits)
+    assert vocabulary == Vocabulary.of(texts, **limits)
+    twice = vocabulary.encode(texts)
+    assert torch.equal(once.tokens, twice.tokens)
+    assert torch.equal(once.offsets, twice.offsets)
+    assert once.vocabulary_size == twice.vocabulary_size
 
 
 def test_no_texts_at_all_can_be_encoded() -> None:

@@ -61,7 +61,7 @@ from dmte.progress import track
 from dmte.randomness import generator_for, truncated_gaussian
 from dmte.sampling import NOISE_POWER, NegativeSampler
 from dmte.supervision import SupervisedEdges
-from dmte.text import TokenizedTexts, Vocabulary
+from dmte.text import TokenizedTexts, tokenized
 
 
 def neighbors_as_contexts(network: TextualNetwork) -> Int[Tensor, "pairs 2"]:
@@ -88,7 +88,7 @@ class CaneTrainer:
         self.network, self.method, self.seed = network, method, seed
         self.edges = SupervisedEdges.of(network)
         self._sampler = NegativeSampler(self.edges.out_degrees() ** NOISE_POWER)
-        tokens = Vocabulary.of(network.texts).encode(network.texts)
+        _, tokens = tokenized(network.texts)
         self.tokens = first_words(tokens, method.max_words)
         self.linked_tokens = self.tokens.select(self.edges.members)
         generator = generator_for(seed, "cane start")

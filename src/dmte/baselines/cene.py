@@ -49,7 +49,7 @@ from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.progress import track
 from dmte.randomness import generator_for
-from dmte.text import TextEncoder, TokenizedTexts, Vocabulary, WordAverage
+from dmte.text import TextEncoder, TokenizedTexts, WordAverage, tokenized
 from dmte.text.gru import BiGru, Gru, PreparedTexts
 
 CONTENT_ENCODERS: Mapping[str, type[TextEncoder[Any, Any]]] = MappingProxyType(
@@ -138,8 +138,7 @@ class CeneTrainer:
     def __init__(self, network: TextualNetwork, method: "Cene", seed: int) -> None:
         keep_freed_memory()
         self._method = method
-        vocabulary = Vocabulary.of(network.texts)
-        self.tokens = vocabulary.encode(network.texts)
+        vocabulary, self.tokens = tokenized(network.texts)
         self.links = Links.of(network, self.tokens)
         in_degrees = torch.zeros(network.num_vertices, dtype=torch.float64)
         in_degrees.index_add_(0, self.links.targets, self.links.weights)

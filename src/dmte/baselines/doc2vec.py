@@ -40,7 +40,7 @@ from dmte.embedding import Embedding
 from dmte.network import TextualNetwork
 from dmte.progress import track
 from dmte.randomness import generator_for
-from dmte.text import TokenizedTexts, Vocabulary
+from dmte.text import TokenizedTexts, tokenized
 
 CHUNK = 2048  # Words whose rows stay in the cache together.
 NUM_DRAWS = 256
@@ -216,7 +216,7 @@ class Doc2Vec:
         return Cost(reader.memory_bytes(), fastest_seconds(update) * num_updates)
 
     def _start(self, network: TextualNetwork, seed: int) -> tuple[AdagradTable, TextReader]:
-        texts = Vocabulary.of(network.texts).encode(network.texts)
+        _, texts = tokenized(network.texts)
         start = small_vectors(len(texts), self.dim, generator_for(seed, "doc2vec start"))
         inputs = AdagradTable(start * (texts.lengths() > 0).unsqueeze(1))
         reader = TextReader(

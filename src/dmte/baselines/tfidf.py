@@ -19,7 +19,7 @@ from torch import Tensor
 
 from dmte.cost import DOUBLE_BYTES, SAMPLE, Cost, seconds_by_size
 from dmte.network import TextualNetwork
-from dmte.text import Vocabulary
+from dmte.text import tokenized
 from dmte.text.tfidf import rarity, weigh_words
 from dmte.text.vocabulary import tokenize
 
@@ -81,5 +81,5 @@ def tfidf_vectors(texts: Sequence[str], *, damped: bool = False) -> sp.csr_array
 
     Damped, a word that is repeated counts less: ln(1 + n_iw) stands in for n_iw (Dumais 1991).
     """
-    tokens = Vocabulary.of(texts).encode(texts)
+    _, tokens = tokenized(texts)
     return weigh_words(tokens, rarity(tokens), damped=damped)

@@ -52,7 +52,7 @@ from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.progress import track
 from dmte.randomness import generator_for
-from dmte.text import Vocabulary
+from dmte.text import tokenized
 
 
 class Readings(NamedTuple):
@@ -89,7 +89,7 @@ class TriDnrTrainer:
         self._linked, self._walker = linked_vertices(network), Walker.on(network.adjacency())
         walks = self.walk(0)
         visits = count_visits(walks, network.num_vertices)
-        texts = Vocabulary.of(network.texts).encode(network.texts)
+        _, texts = tokenized(network.texts)
         readings = Readings.of(network, method.labels)
         start = small_vectors(readings.num_rows, method.dim, generator_for(seed, "tridnr start"))
         start[: network.num_vertices][(visits == 0) & (texts.lengths() == 0)] = 0

@@ -67,12 +67,11 @@ def describe_network(network: "TextualNetwork") -> dict[str, Any]:
     """Return the sizes of a network and the cost of training it with the default settings."""
     import numpy as np
 
-    from dmte.text import Vocabulary
+    from dmte.text import tokenized
 
     degrees = np.diff(network.adjacency().indptr)
     distinct, _ = network.distinct_edges()
-    vocabulary = Vocabulary.of(network.texts)
-    tokens = vocabulary.encode(network.texts)
+    vocabulary, tokens = tokenized(network.texts)
     lengths = tokens.lengths().numpy()
     linked = len(distinct.unique())
     return {

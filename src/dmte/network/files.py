@@ -27,7 +27,7 @@ from dmte.network.graphml import read_graphml
 from dmte.network.notes import find_notes, is_model, read_notes
 from dmte.network.table_files import READERS, read_table
 from dmte.network.tables import labels_from_table, network_from_tables
-from dmte.network.textual_network import TextualNetwork
+from dmte.network.textual_network import TextualNetwork, plural
 
 Pair = tuple[Table | None, Table | None]
 """A table of vertices and a table of edges, either of which may be missing."""
@@ -210,17 +210,17 @@ def _is_of_edges(table: Table, columns: Columns) -> bool:
 
 def _warn_of_gaps(name: str, network: TextualNetwork) -> None:
     """Say what it means that a network has links alone, or texts alone."""
+    size = f"{network.num_vertices:,} {plural(network.num_vertices, 'vertex')}"
     if not len(network.edges):
         warn(
-            f"{name} has no links between its {network.num_vertices:,} vertices: nothing can be "
-            "learned, and vectors are those of the texts alone; add a column of links or a table "
-            "of edges"
+            f"{name} has no links for its {size}: nothing can be learned, and vectors are those of "
+            "the texts alone; add a column of links or a table of edges"
         )
     elif not any(network.texts):
         warn(
-            f"{name} has no texts for its {network.num_vertices:,} vertices: only the paper's "
-            "recipe (--recipe paper) learns from links alone, and no text can be searched for; add "
-            "a column of texts or a table of vertices"
+            f"{name} has no texts for its {size}: only the paper's recipe (--recipe paper) learns "
+            "from links alone, and no text can be searched for; add a column of texts or a table "
+            "of vertices"
         )
 
 

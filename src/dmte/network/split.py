@@ -36,7 +36,7 @@ def strict_split(
     proper = edges[:, 0] != edges[:, 1]
     edges, weights = edges[proper], weights[proper]
     # In a directed network (i, j) and (j, i) are one pair and go the same way.
-    pairs = _pair_numbers(edges, network.num_vertices).unique(return_inverse=True)[1]
+    pairs = pair_numbers(edges, network.num_vertices).unique(return_inverse=True)[1]
     chosen, _ = _shuffled(int(pairs.max()) + 1 if len(pairs) else 0, train_fraction, generator)
     kept = torch.isin(pairs, chosen)
     split = EdgeSplit(network.with_edges(edges[kept], weights[kept]), edges[~kept])
@@ -99,7 +99,7 @@ def draw_non_edges(
     """
     num_vertices = network.num_vertices
     proper = network.edges[network.edges[:, 0] != network.edges[:, 1]]
-    edges = _pair_numbers(proper, num_vertices).unique()
+    edges = pair_numbers(proper, num_vertices).unique()
     num_pairs = num_vertices * (num_vertices - 1) // 2
     free = num_pairs - len(edges)
     if count > free:
@@ -109,7 +109,7 @@ def draw_non_edges(
     drawn = torch.empty(0, dtype=torch.int64)
     while len(drawn) < count:
         pairs = torch.randint(num_vertices, (round_size, 2), generator=generator)
-        numbers = _pair_numbers(pairs[pairs[:, 0] != pairs[:, 1]], num_vertices)
+        numbers = pair_numbers(pairs[pairs[:, 0] != pairs[:, 1]], num_vertices)
         drawn = _first_occurrences(torch.cat([drawn, numbers[~torch.isin(numbers, edges)]]))
     drawn = drawn[:count]
     return torch.stack([drawn // num_vertices, drawn % num_vertices], dim=1)
@@ -126,7 +126,7 @@ def draw_unlinked(
         SplitError: Both ends of an edge are linked to every vertex.
     """
     num_vertices = network.num_vertices
-    linked = _pair_numbers(network.edges, num_vertices).unique()
+    linked = pair_numbers(network.edges, num_vertices).unique()
     proper = linked[linked // num_vertices != linked % num_vertices]
     ends = torch.cat([proper // num_vertices, proper % num_vertices])
     is_full = torch.bincount(ends, minlength=num_vertices) == num_vertices - 1
@@ -139,9 +139,7 @@ def draw_unlinked(
     others = torch.randint(num_vertices, sources.shape, generator=generator)
     while True:
         pairs = torch.stack([sources, others], dim=2).flatten(0, 1)
-        clash = torch.isin(_pair_numbers(pairs, num_vertices), linked) | (
-            pairs[:, 0] == pairs[:, 1]
-        )
+        clash = torch.isin(pair_numbers(pairs, num_vertices), linked) | (pairs[:, 0] == pairs[:, 1])
         if not bool(clash.any()):
             return edges, others
         again = torch.randint(num_vertices, (int(clash.sum()),), generator=generator)
@@ -153,10 +151,10 @@ def _are_trained_on(
 ) -> Bool[Tensor, " hidden"]:
     """Return which hidden edges join two vertices that a training edge joins, either way."""
     num_vertices = train.num_vertices
-    return torch.isin(_pair_numbers(hidden, num_vertices), _pair_numbers(train.edges, num_vertices))
+    return torch.isin(pair_numbers(hidden, num_vertices), pair_numbers(train.edges, num_vertices))
 
 
-def _pair_numbers(pairs: Int[Tensor, "pairs 2"], num_vertices: int) -> Int[Tensor, " pairs"]:
+def pair_numbers(pairs: Int[Tensor, "pairs 2"], num_vertices: int) -> Int[Tensor, " pairs"]:
     """Return one number per unordered pair."""
     ends: Tensor = pairs.long().sort(dim=1).values
     return ends[:, 0] * num_vertices + ends[:, 1]

@@ -190,9 +190,11 @@ class TextualNetwork:
     def distinct_edges(self) -> tuple[Int[Tensor, "edges 2"], Float[Tensor, " edges"]]:
         """Return every edge once, with its summed weight; an undirected one as (low, high)."""
         ends = self.edges if self.directed else self.edges.sort(dim=1).values
-        distinct, which = ends.unique(dim=0, return_inverse=True)
+        numbers = ends[:, 0].long() * self.num_vertices + ends[:, 1]
+        distinct, which = numbers.unique(return_inverse=True)
         weights = torch.zeros(len(distinct), dtype=torch.float64)
-        return distinct, weights.index_add_(0, which, self.edge_weights)
+        edges = torch.stack([distinct // self.num_vertices, distinct % self.num_vertices], dim=1)
+        return edges, weights.index_add_(0, which, self.edge_weights)
 
     def with_edges(
         self, edges: Int[Tensor, "some 2"], weights: Float[Tensor, " some"] | None = None

@@ -9,7 +9,7 @@ from dmte.text.encoder import TextEncoder
 from dmte.text.features import EncoderInput, FeatureRows, FrozenFeatures, encoder_input
 from dmte.text.fixed import FixedTexts
 from dmte.text.spectral import SpectralWords
-from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize
+from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize, tokenized
 from dmte.text.word_average import WordAverage
 
 ENCODERS: Mapping[str, type[TextEncoder[Any, Any]]] = MappingProxyType(
@@ -36,4 +36,5 @@ __all__ = [
     "WordAverage",
     "encoder_input",
     "tokenize",
+    "tokenized",
 ]

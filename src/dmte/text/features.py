@@ -6,7 +6,6 @@ with F a row of numbers per vertex, such as the vectors of a sentence encoder, i
 and V the directions of the rows it was started from. As wide as F, V only turns F.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +16,7 @@ from torch.nn.functional import normalize
 from dmte.errors import ConfigError
 from dmte.text.fixed import FixedTexts
 from dmte.text.tfidf import strongest_directions
-from dmte.text.vocabulary import TokenizedTexts, Vocabulary
+from dmte.text.vocabulary import TokenizedTexts
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,18 +47,15 @@ EncoderInput = TokenizedTexts | FeatureRows
 
 
 def encoder_input(
-    encoder: str,
-    vocabulary: Vocabulary,
-    texts: Sequence[str],
-    features: Float[Tensor, "vertices features"] | None,
+    encoder: str, texts: TokenizedTexts, features: Float[Tensor, "vertices features"] | None
 ) -> EncoderInput:
-    """Return what the encoder of this name reads of vertices with these texts and features.
+    """Return what the encoder of this name reads of vertices: their texts or their features.
 
     Raises:
         ConfigError: It reads features, and there are none.
     """
     if encoder != "features":
-        return vocabulary.encode(texts)
+        return texts
     if features is None:
         raise ConfigError(
             "the encoder 'features' reads a row of numbers per vertex, and the network has none; "

@@ -10,7 +10,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from dmte.errors import ConfigError
-from dmte.words import number_words
+from dmte.words import NumberedWords, number_words
 from dmte.words import tokenize as tokenize
 
 
@@ -83,11 +83,14 @@ class Vocabulary:
         Raises:
             ConfigError: A limit is below one.
         """
+        return cls._of(_number(texts), min_count, max_size)
+
+    @classmethod
+    def _of(cls, found: NumberedWords, min_count: int, max_size: int | None) -> "Vocabulary":
         if min_count < 1 or (max_size is not None and max_size < 1):
             raise ConfigError(
                 f"min_count and max_size must be at least 1, not {min_count} and {max_size}"
             )
-        found = number_words(texts, torch.get_num_threads())
         counts = np.bincount(found.numbers, minlength=len(found.words)).tolist()
         pairs = zip(counts, found.words, strict=True)
         frequent = [(-count, word) for count, word in pairs if count >= min_count]
@@ -99,7 +102,9 @@ class Vocabulary:
 
     def encode(self, texts: Sequence[str]) -> TokenizedTexts:
         """Return ``texts`` as word numbers, words outside the vocabulary left out."""
-        found = number_words(texts, torch.get_num_threads())
+        return self._encode(_number(texts))
+
+    def _encode(self, found: NumberedWords) -> TokenizedTexts:
         known = np.array([self._numbers.get(word, -1) for word in found.words], dtype=np.int64)
         tokens = known[found.numbers] if len(known) else np.empty(0, np.int64)
         is_known = tokens >= 0
@@ -109,3 +114,24 @@ class Vocabulary:
         return TokenizedTexts(
             torch.from_numpy(tokens[is_known]), torch.from_numpy(before[ends]), len(self)
         )
+
+
+def tokenized(
+    texts: Sequence[str], *, min_count: int = 1, max_size: int | None = None
+) -> tuple[Vocabulary, TokenizedTexts]:
+    """Return the vocabulary of some texts, and these in its numbers; each is read only once.
+
+    >>> vocabulary, numbered = tokenized(["red fox", "red hen"])
+    >>> vocabulary.words, numbered.tokens.tolist()
+    (('fox', 'hen', 'red'), [2, 0, 2, 1])
+
+    Raises:
+        ConfigError: A limit is below one.
+    """
+    found = _number(texts)
+    vocabulary = Vocabulary._of(found, min_count, max_size)
+    return vocabulary, vocabulary._encode(found)
+
+
+def _number(texts: Iterable[str]) -> NumberedWords:
+    return number_words(texts, torch.get_num_threads())
