@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
-from importlib.metadata import version
 from io import TextIOWrapper
 from types import MappingProxyType
 from typing import Annotated, Any
@@ -109,6 +108,8 @@ app = typer.Typer(
 
 def _show_version(asked: bool) -> bool:
     if asked:
+        from importlib.metadata import version
+
         print(f"dmte {version('dmte')}")
         raise typer.Exit
     return asked
