@@ -83,12 +83,29 @@ def test_what_does_not_fit_is_refused_with_settings_that_do(
 def test_the_time_of_a_large_network_is_told_from_smaller_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seconds = {64: (1.0, 0.5), 128: (2.0, 1.0)}
+    """Everything is ten times that of the larger one that is tried, whose step scores a tenth."""
+    found = {64: (1.0, 0.05, 0.1, 320), 128: (2.0, 0.1, 0.2, 640)}
+    scored = []
+
+    def try_out(tried: TextualNetwork, _: Settings, a_vertex: float) -> tuple[float, ...]:
+        scored.append(a_vertex)
+        return found[tried.num_vertices]
+
     monkeypatch.setattr("dmte.estimate.TRIED", (64, 128))
-    monkeypatch.setattr("dmte.estimate._seconds", lambda tried, _: seconds[tried.num_vertices])
-    cost = estimate(LargeTopics(num_vertices=1280).draw(seed=0), replace(PAPER, epochs=3))
-    assert cost.epoch_seconds == pytest.approx(10.0)
-    assert cost.seconds == pytest.approx(20.0 + 3 * 10.0)
+    monkeypatch.setattr("dmte.estimate._tried", try_out)
+    settings = replace(PAPER, epochs=3, batch_size=1600, validation_fraction=0.0)
+    cost = estimate(LargeTopics(num_vertices=1280).draw(seed=0), settings)
+    assert scored == [1600 / 1280] * 2
+    assert cost.epoch_seconds == pytest.approx(4 * 1.0 + 2.0)  # 6,400 edges make four steps.
+    assert cost.seconds == pytest.approx(20.0 + 3 * 6.0)
+
+
+def test_processes_divide_what_is_as_wide_as_the_vectors_and_not_the_rest() -> None:
+    sizes = Sizes(vertices=1000, members=1000, edges=5000, words=800, tokens=0, folds=1, judging=0)
+    alone = memory_bytes(sizes, PAPER)
+    elsewhere = memory_bytes(sizes, PAPER, processes=4)
+    assert alone / 4 < elsewhere < alone / 3
+    assert memory_bytes(sizes, PAPER, processes=4, num_local=4) == 4 * elsewhere
 
 
 def test_a_network_without_edges_has_no_estimate(planted: TextualNetwork) -> None:

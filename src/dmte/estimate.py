@@ -14,14 +14,16 @@ measuring; ``tests/test_estimate.py`` holds them to a quarter of what a process 
 by itself differs by a tenth from run to run.
 
 Time is measured: training is set up, a few steps and looks are made, and the fastest are multiplied
-by as many epochs as may be made. Of a large network two smaller ones are tried instead, with as
-many edges and words a vertex. Where training stops early, it takes less.
+by the steps of an epoch and by as many epochs as may be made. Of a large network two smaller ones
+are tried instead, with as many edges and words a vertex, and what they take is drawn out in a
+straight line. Where training stops early, it takes less.
 """
 
 import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 
@@ -105,21 +107,28 @@ class Sizes:
         )
 
 
-def memory_bytes(sizes: Sizes, settings: Settings) -> int:
+def memory_bytes(
+    sizes: Sizes, settings: Settings, *, processes: int = 1, num_local: int = 1
+) -> int:
     """Return the peak of memory, on top of what Python, torch and the network take themselves.
 
-    A width that is left open counts as the widest.
+    Of several processes, that of the ``num_local`` on one host together. A width that is left open
+    counts as the widest.
     """
     width = settings.half if settings.dim is not None else max(WIDTHS)
+    share = math.ceil(width / processes)
+    # The first process searches the directions of all columns.
     parameters, kept = _tables(sizes, settings, width)
     setting_up = FLOAT_BYTES * (parameters + kept + _of_start(sizes, settings, width))
-    stepping = FLOAT_BYTES * (4 * parameters + kept + _of_step(sizes, settings, width))
+    parameters, kept = _tables(sizes, settings, share)
+    stepping = FLOAT_BYTES * (4 * parameters + kept + _of_step(sizes, settings, share))
     thins_bags = settings.word_dropout and not settings.has_fixed_texts
     per_token, per_token_kept = 50, 60 if thins_bags else 20
     per_entry = 70 if settings.hide_supervised else 40
     entries = per_entry * (2 * sizes.edges + sizes.members)
     return max(
-        setting_up + per_token * sizes.tokens, stepping + per_token_kept * sizes.tokens + entries
+        setting_up + num_local * per_token * sizes.tokens,
+        num_local * (stepping + per_token_kept * sizes.tokens + entries),
     )
 
 
@@ -171,64 +180,95 @@ def estimate(network: TextualNetwork, settings: Settings) -> Cost:
     Raises:
         TrainingError: The network cannot be trained on at all.
     """
-    memory = memory_bytes(Sizes.of(network, settings), settings)
-    if network.num_vertices <= max(TRIED):
-        start, epoch = _seconds(network, settings)
+    sizes = Sizes.of(network, settings)
+    memory = memory_bytes(sizes, settings)
+    settings = replace(settings, folds=sizes.folds)
+    # Of a smaller network a step scores fewer edges too, so that all of its work grows alike.
+    scored = settings.edges_per_step(max(1, sizes.edges - sizes.judging)) / sizes.vertices
+    if sizes.vertices <= max(TRIED):
+        start, step, once, num_edges = _tried(network, settings, scored)
     else:
-        few, many = (_seconds(smaller_network(network, size), settings) for size in TRIED)
-        start, epoch = (
-            larger
-            + max(0.0, larger - smaller) / (TRIED[1] - TRIED[0]) * (network.num_vertices - TRIED[1])
+        few, many = (_tried(smaller_network(network, size), settings, scored) for size in TRIED)
+        grown = (sizes.vertices - TRIED[1]) / (TRIED[1] - TRIED[0])
+        start, step, once, num_edges = (
+            larger + max(0.0, larger - smaller) * grown
             for smaller, larger in zip(few, many, strict=True)
         )
+    num_steps = math.ceil(num_edges / (scored * sizes.vertices))
+    epoch = (step * num_steps + once) * sizes.folds
     return Cost(memory, start + epoch * settings.epochs, epoch_seconds=epoch)
 
 
-def _seconds(network: TextualNetwork, settings: Settings) -> tuple[float, float]:
-    """Return how long it takes to set up, and an epoch with its look, of all folds."""
+class _Tried(NamedTuple):
+    """What a network shows that is tried: each of these grows with the vertices."""
+
+    start_seconds: float
+    step_seconds: float
+    once_seconds: float
+    """What an epoch does once: leaving words out, and looking at held-back edges."""
+    num_edges: float
+    """Those learned from."""
+
+
+def _tried(network: TextualNetwork, settings: Settings, scored: float) -> _Tried:
+    """Set a network up and make a few steps, in which ``scored`` edges a vertex are scored."""
     began = time.perf_counter()
     run = TrainingRun(network, settings, seed=0)
     start = time.perf_counter() - began
     if run.is_done:
-        return start, 0.0
+        return _Tried(start, 0.0, 0.0, 0.0)
     fold = run.folds[0]
-    batch = torch.arange(min(fold.batch_size, run.num_edges))
+    batch = torch.arange(min(math.ceil(scored * network.num_vertices), run.num_edges))
     step = fastest_seconds(lambda: fold.step(batch, generator_for(0, "estimate")), NUM_STEPS)
     words = fastest_seconds(lambda: fold.leave_words_out(0), NUM_STEPS)
     look = fastest_seconds(lambda: fold.look(0), NUM_STEPS)
-    num_steps = math.ceil(run.num_edges / fold.batch_size)
-    epoch = words + step * num_steps + look / settings.validate_every
-    return start, epoch * len(run.folds)
+    return _Tried(start, step, words + look / settings.validate_every, run.num_edges)
 
 
-def refuse_too_large(network: TextualNetwork, settings: Settings) -> None:
+def refuse_too_large(
+    network: TextualNetwork, settings: Settings, *, processes: int = 1, num_local: int = 1
+) -> None:
     """Find out before anything is made that there is not enough memory to train.
 
     Raises:
         TrainingError: There is not; names the settings that would do.
     """
     available = available_bytes()
-    if available is None or _fits(Sizes.at_most(network, settings), settings, available):
+    if available is None:
+        return
+    room = _Room(MARGIN * available, processes, num_local)
+    if room.holds(Sizes.at_most(network, settings), settings):
         return
     sizes = Sizes.of(network, settings)
-    if _fits(sizes, settings, available):
+    if room.holds(sizes, settings):
         return
-    needed = memory_bytes(sizes, settings)
     raise TrainingError(
-        f"training takes about {_size(needed)} of memory, and {_size(available)} are "
-        f"free; {_what_would_fit(sizes, settings, available)}"
+        f"training takes about {_size(room.taken(sizes, settings))} of memory, and "
+        f"{_size(available)} are free; {_what_would_fit(sizes, settings, room)}"
     )
 
 
-def _fits(sizes: Sizes, settings: Settings, available: int) -> bool:
-    return memory_bytes(sizes, settings) <= MARGIN * available
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """What the processes of a team may take on this host."""
+
+    most_bytes: float
+    processes: int
+    num_local: int
+
+    def taken(self, sizes: Sizes, settings: Settings) -> int:
+        return memory_bytes(sizes, settings, processes=self.processes, num_local=self.num_local)
+
+    def holds(self, sizes: Sizes, settings: Settings) -> bool:
+        return self.taken(sizes, settings) <= self.most_bytes
 
 
-def _what_would_fit(sizes: Sizes, settings: Settings, available: int) -> str:
+def _what_would_fit(sizes: Sizes, settings: Settings, room: _Room) -> str:
     for smaller, words, options in _smaller(sizes, settings):
-        needed = memory_bytes(replace(sizes, words=words), smaller)
-        if needed <= MARGIN * available:
-            return f"{options} would do with {_size(needed)}; --force tries it all the same"
+        fewer = replace(sizes, words=words)
+        if room.holds(fewer, smaller):
+            needed = _size(room.taken(fewer, smaller))
+            return f"{options} would do with {needed}; --force tries it all the same"
     return "no narrower vectors would fit either; --force tries it all the same"
 
 
