@@ -34,6 +34,7 @@ from dmte.errors import (
 )
 from dmte.evaluation import strict_task
 from dmte.launcher import refuse_separate_folders
+from dmte.mapping import write_tables
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.rows import divided_rows, unit_rows
@@ -276,6 +277,23 @@ def test_tables_of_a_host_are_kept_once_and_leave_no_file(
         return (mapped @ dense) + 0 * (mapped.transpose() @ torch.ones(9, 2).double()).sum()
 
     assert all(torch.equal(found, made @ dense) for found in together(2, product))
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the file that is always full is Linux's")
+def test_where_tables_find_no_room_all_processes_are_told(
+    together: Together, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    full = Path("/dev/full")
+    monkeypatch.setattr("dmte.team.write_tables", lambda _, tables: write_tables(full, tables))
+
+    def keep(team: Team) -> str:
+        with pytest.raises(DmteError) as refused:
+            team.kept_once(torch.ones(100_000))
+        return str(refused.value)
+
+    assert all("TMPDIR names a folder with more room" in told for told in together(2, keep))
     assert not list(tmp_path.iterdir())
 
 

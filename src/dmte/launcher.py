@@ -82,15 +82,17 @@ def joined_team(timeout_seconds: float) -> Iterator[Team]:
             f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}: "
             f"{' '.join(str(problem).split())[:200]}"
         ) from problem
+    team = ConnectedTeam(
+        dist.group.WORLD,
+        dist.get_rank(),
+        dist.get_world_size(),
+        host=f"{os.environ.get('GROUP_RANK', '')}@{socket.gethostname()}",
+        timeout_seconds=timeout_seconds,
+    )
     try:
-        yield ConnectedTeam(
-            dist.group.WORLD,
-            dist.get_rank(),
-            dist.get_world_size(),
-            host=os.environ.get("GROUP_RANK", "0"),
-            timeout_seconds=timeout_seconds,
-        )
+        yield team
     finally:
+        team.leave()
         dist.destroy_process_group()
 
 

@@ -14,17 +14,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dmte.errors import StorageError
+
 Tables = TypeVar("Tables")
 ALIGNMENT = 64
 """Bytes at a multiple of which a table begins, for the widest instructions."""
 
 
 def write_tables(path: Path, tables: object) -> None:
-    """Write every tensor of a dataclass or named tuple, however deep, one after the other."""
-    with path.open("wb") as file:
-        for tensor in _tensors(tables):
-            file.write(bytes(-file.tell() % ALIGNMENT))
-            tensor.contiguous().numpy().tofile(file)
+    """Write every tensor of a dataclass or named tuple, however deep, one after the other.
+
+    Raises:
+        StorageError: There is no room.
+    """
+    try:
+        with path.open("wb") as file:
+            for tensor in _tensors(tables):
+                file.write(bytes(-file.tell() % ALIGNMENT))
+                tensor.contiguous().numpy().tofile(file)
+    except OSError as error:
+        raise StorageError(
+            f"cannot write {path}, in which the processes of this host share tables: "
+            f"{error.strerror or error}; TMPDIR names a folder with more room"
+        ) from error
 
 
 def mapped_tables(path: Path, tables: Tables) -> Tables:

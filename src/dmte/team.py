@@ -173,6 +173,13 @@ class ConnectedTeam(Team):
         """The first process of this host, once somebody has asked."""
         self.rank, self.size = rank, size
 
+    def leave(self) -> None:
+        """Let go of the connection, whose threads must end before Python does.
+
+        A traceback may hold the team for longer than that.
+        """
+        self._group = None
+
     def __deepcopy__(self, memo: object) -> "ConnectedTeam":
         return self  # A connection cannot be copied, and a copied model has the same team.
 
@@ -297,7 +304,11 @@ class ConnectedTeam(Team):
         return bool(self.add_up(torch.tensor([float(found)])) > 0)
 
     def kept_once(self, tables: Result) -> Result:
-        """Return the same tables, which all processes of a host keep only once from now on."""
+        """Return the same tables, which all processes of a host keep only once from now on.
+
+        Raises:
+            StorageError: There is no room for the file they are kept in.
+        """
         if self._leader is None:
             hosts = [_words(host) for host in self._gathered(_padded(self._host))]
             self._leader = hosts.index(self._host)
@@ -306,9 +317,13 @@ class ConnectedTeam(Team):
             descriptor, name = tempfile.mkstemp(prefix="dmte-")
             os.close(descriptor)
             own = Path(name)
-        try:
+
+        def write() -> None:
             if own is not None:
                 write_tables(own, tables)
+
+        try:
+            opened_by_all(self, write)
             path = _words(self._gathered(_padded(str(own or "")))[self._leader])
             mapped = mapped_tables(Path(path), tables)
             self.is_any(found=False)  # The file has to be there until all have mapped it.

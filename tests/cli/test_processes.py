@@ -86,11 +86,9 @@ def test_a_team_that_loses_a_process_ends_in_the_same_bits(
 ) -> None:
     """Killed in a step, then while a checkpoint is written."""
     checkpoint, epochs = tmp_path / "model.checkpoint", 30
-    asked = ("train", "concepts", "--out", "model", "--epochs", str(epochs), *OPTIONS)
-    command = (*DMTE, *asked, "--checkpoint-every", "3", "--processes", "2")
-    if by_torchrun:
-        restarting = ("--max-restarts", "3", "-m", "dmte")
-        command = (*TORCHRUN, *restarting, *asked, "--checkpoint-every", "3")
+    start = [*TORCHRUN, "--max-restarts", "3", "-m", "dmte"] if by_torchrun else [*DMTE]
+    command = [*start, "train", "concepts", "--out", "model", "--epochs", str(epochs), *OPTIONS]
+    command += ["--checkpoint-every", "3", *([] if by_torchrun else ["--processes", "2"])]
     environment = os.environ | {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     with started(*command, cwd=tmp_path, env=environment) as launcher:
         wait_for(lambda: epoch_of(checkpoint) >= 6, launcher)
@@ -142,9 +140,27 @@ def test_a_users_mistake_is_not_repeated(capfd: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("options", "named"),
     [
+        (["nowhere.csv"], "nowhere.csv does not exist"),
+        (["concepts", "--dim", "4000000"], "--dim 512 would do"),
+    ],
+)
+def test_what_the_processes_find_wrong_together_is_said_once(
+    tmp_path: Path, options: list[str], named: str
+) -> None:
+    command = [*DMTE, "train", *options, "--out", "x", "--processes", "2"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert named in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
         (["-", "--processes", "2"], "standard input"),
         (["concepts", "--processes", "0"], "processes must be at least 1"),
         (["concepts", "--timeout", "0"], "timeout must be above 0"),
+        (["concepts", "--processes", "2", "--restarts", "-1"], "restarts must be at least 0"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(

@@ -32,6 +32,7 @@ from dmte.launcher import (
     USERS_MISTAKE,
     is_restart,
     joined_team,
+    num_local,
     refuse_processes,
     refuse_separate_folders,
     speaks,
@@ -86,6 +87,8 @@ def carry_out(order: Order, together: Together) -> None:
         checkpoint = checkpoint_folder(order.out)
         refuse_unwritable(order.out)
         refuse_unwritable(checkpoint)
+        if together.restarts < 0:
+            raise ConfigError(f"restarts must be at least 0, not {together.restarts}")
         if _are_to_be_started(together.processes, order.source):
             sys.exit(supervise(LINE.get(), together.processes or 1, together.restarts, _tell))
         with joined_team(_above_zero("timeout", together.timeout)) as team:
@@ -191,8 +194,9 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
 
 
 def _open_run(order: Order, network: TextualNetwork, checkpoint: Path, team: Team) -> TrainingRun:
-    if team.size == 1 and not order.force:
-        refuse_too_large(network, order.settings)
+    if not order.force:
+        sizes = {"processes": team.size, "num_local": num_local()}
+        opened_by_all(team, lambda: refuse_too_large(network, order.settings, **sizes))
     is_left = team.say("left" if is_stored(checkpoint) else "") == "left"
     # Of a team over several hosts some may have been started again, and others only now.
     starts_again = team.is_any(found=is_restart())
