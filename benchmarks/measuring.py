@@ -40,6 +40,8 @@ class Survey:
     arguments: argparse.Namespace
     """What the user asked for."""
     rows: list[dict[str, Any]] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """What tells rows apart."""
 
     def add(self, about: Mapping[str, Any], **work: Any) -> dict[str, Any]:
         """Have a piece of work measured, print the row that begins with ``about``, and return it.
@@ -49,6 +51,7 @@ class Survey:
         found = in_a_process(self.script, **work, threads=self.arguments.threads)
         shown = {name: value for name, value in found.items() if not name.startswith("_")}
         self.rows.append({**about, **shown})
+        self.names[:] = about
         print(table(self.rows[-1:]).splitlines()[-1], flush=True)
         return {**about, **found}
 
@@ -79,7 +82,7 @@ def run(
     made = Survey(script=Path(script), arguments=arguments)
     survey(made)
     print(table(made.rows))
-    store(script, made.rows, arguments.threads)
+    store(script, made.rows, arguments.threads, names=made.names)
 
 
 LARGEST: Mapping[str, Any] = {"type": float, "default": 1e6, "help": "vertices of the largest"}
@@ -112,22 +115,41 @@ def sizes_up_to(largest: float, smallest: float = 1e3) -> list[int]:
 Rows = Sequence[Mapping[str, Any]]
 
 
-def store(script: str, results: Rows, threads: int, **more: Rows) -> None:
-    """Write the results, and more tables, beside the script, and into its place in README.md."""
-    revision = ["git", "rev-parse", "--short", "HEAD"]
+def store(
+    script: str, results: Rows, threads: int, *, names: Sequence[str] = (), **more: Rows
+) -> None:
+    """Write the results, and more tables, beside the script, and into its place in README.md.
+
+    Every row says of which revision it is. Where ``names`` tell rows apart, earlier ones that were
+    not measured again stay.
+    """
+    asked = ["git", "rev-parse", "--short", "HEAD"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False, cwd=FOLDER)
+    rows = [{**row, "revision": said.stdout.strip()} for row in results]
     machine = {
         "processor": platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "threads": threads,
         "python": platform.python_version(),
-        "revision": subprocess.run(
-            revision, capture_output=True, text=True, check=False, cwd=FOLDER
-        ).stdout.strip(),
     }
     path = Path(script).with_suffix(".json")
-    found = {"machine": machine, "results": list(results)} | more
+    if names and path.exists():
+        rows = merged(json.loads(path.read_text("utf-8"))["results"], rows, names)
+    found = {"machine": machine, "results": rows} | more
     path.write_text(json.dumps(found, indent=2) + "\n")
     PAGE.write_text(with_tables(PAGE.read_text("utf-8")), "utf-8")
+
+
+def merged(
+    before: Rows, measured: Sequence[dict[str, Any]], names: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Return the rows of before with those measured again in their places, and new ones after.
+
+    >>> merged([{"of": 1, "ms": 5}, {"of": 2, "ms": 9}], [{"of": 1, "ms": 4}], ["of"])
+    [{'of': 1, 'ms': 4}, {'of': 2, 'ms': 9}]
+    """
+    rows = {tuple(row.get(name) for name in names): dict(row) for row in (*before, *measured)}
+    return list(rows.values())
 
 
 def table(rows: Rows) -> str:
@@ -164,7 +186,7 @@ def with_tables(page: str) -> str:
             known = json.loads(path.read_text("utf-8"))
             made = known.pop("machine")
             threads = "one thread" if made["threads"] == 1 else f"{made['threads']} threads"
-            caption = f"On {threads}, revision {made['revision']}."
+            caption = f"On {threads}."
             tables = "\n\n".join(table(rows) for rows in known.values())
             parts[at] = f"{name} -->\n\n{tables}\n\n{caption}\n\n"
         elif at and name.endswith(".json"):

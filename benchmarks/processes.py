@@ -37,7 +37,6 @@ RECIPES = {"paper": PAPER, "recommended": Settings(dim=256, folds=1)}
 """What is trained; the recommended recipe at one width, so that none has to be searched."""
 WARM = 3
 DRAWN = "drawn-"
-PATH = Path(__file__).with_suffix(".json")
 
 
 def main() -> None:
@@ -46,19 +45,12 @@ def main() -> None:
     if arguments.worker:
         work(arguments)
         return
-    results = json.loads(PATH.read_text())["results"] if PATH.exists() else []
+    found: list[dict[str, Any]] = []
     for network in arguments.networks.split(","):
         for recipe in arguments.recipes.split(","):
-            found = measure(network, recipe, arguments)
+            found += measure(network, recipe, arguments)
             print(table(found), flush=True)
-            measured = {name_of(row) for row in found}
-            results = [row for row in results if name_of(row) not in measured] + found
-    store(__file__, results, threads=2)
-
-
-def name_of(row: dict[str, Any]) -> tuple[str, ...]:
-    """Return what was measured."""
-    return row["network"], row["recipe"], row["processes x threads"]
+            store(__file__, found, threads=2, names=("network", "recipe", "processes x threads"))
 
 
 def parse() -> argparse.Namespace:
