@@ -55,6 +55,7 @@ def test_rows_gather_the_seeds_of_a_method_whichever_finished_first() -> None:
         ("random", [0.5, 0.4]),
     ]
     assert rows[0]["fit_seconds"] == 2.0
+    assert rows[0]["fastest_seconds"] == 2.0
     assert rows[0]["peak_mb"] == 101
     assert rows[0]["hidden_edges"] == 10
 

@@ -1,4 +1,4 @@
-"""Where the recommended recipe stands: beside the best of the others, the paper, and in time.
+"""Where the recommended recipe stands beside the best of the others and the paper.
 
 A method counts with the better of its ways to score, dot product or cosine, and two methods are
 compared on the seeds that both have.
@@ -15,6 +15,10 @@ from dmte.evaluation.reproduction import QUICK_PERCENTS, RECIPE
 Row = Mapping[str, Any]
 Everything = Mapping[str, Mapping[str, Any]]
 OURS, PAPER = "dmte", "dmte-paper"
+TIMES = (
+    "How long either trains is measured where nothing else runs, by "
+    "[benchmarks/reach.py](../benchmarks/README.md#how-long-until-the-links-are-told)."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,23 +137,10 @@ def verdict_table(everything: Everything) -> str:
             f"| {one.target} | {one.asked} | {one.ours:.1f} | {one.seeds} | "
             f"{' | '.join(shown)} | {printed} |"
         )
-    return "\n".join(lines) + "\n\n" + _times(everything)
+    return "\n".join([*lines, "", TIMES]) + "\n"
 
 
 def _shown(rival: Rival | None) -> tuple[str, str]:
     if rival is None:
         return "", ""
     return f"{rival.lead:+.1f}", f"`{rival.method}` {rival.score:.1f}"
-
-
-def _times(everything: Everything) -> str:
-    lines = ["| | seconds a fit, dmte | DMTE (WAvg) |", "| --- | --- | --- |"]
-    for target in RECIPE:
-        rows = _rows(everything, target)
-        times = [
-            max((row["fit_seconds"] for row in rows if row["method"] == method), default=None)
-            for method in (OURS, PAPER)
-        ]
-        if None not in times:
-            lines.append(f"| {target} | {times[0]:.1f} | {times[1]:.1f} |")
-    return "\n".join(lines) + "\n"
