@@ -26,6 +26,7 @@ COLORS = (
 SHAPES = "osD^vPX*<>dp"
 DASHES = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 GREY = "#BBBBBB"
+MOST_NAMED_INSIDE = 6  # Lines; the names of more would cover them.
 MOST_MARKED = 40  # Points of a line; beyond, their shapes would run together.
 
 METADATA: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -80,12 +81,15 @@ def draw_lines(lines: Sequence[Line], axis_names: tuple[str, str], paths: Sequen
             line.y,
             yerr=line.spread,
             label=line.name,
-            color=COLORS[3 * number % len(COLORS)],
-            marker=SHAPES[number % len(SHAPES)],
+            color=_color(number),
+            marker=SHAPES[(number + number // len(COLORS)) % len(SHAPES)],
             capsize=2,
         )
     _finish_axes(axes, axis_names)
-    axes.legend(frameon=False)
+    if len(lines) > MOST_NAMED_INSIDE:
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    else:
+        axes.legend(frameon=False)
     for path in paths:
         save_figure(figure, path, replace=True)
 
@@ -117,9 +121,14 @@ def draw_panels(
     save_figure(figure, path, replace=replace)
 
 
+def _color(number: int) -> str:
+    """Return the color of a line, far from those of the lines before and after it."""
+    return COLORS[3 * number % len(COLORS) + (3 * number // len(COLORS)) % 3]
+
+
 def _draw_line(axes: "Axes", line: Line, number: int) -> None:
     """Draw a line and its band; a band over a single point is a bar."""
-    color = COLORS[3 * number % len(COLORS) + (3 * number // len(COLORS)) % 3]
+    color = _color(number)
     if line.is_ring:
         axes.scatter(line.x, line.y, s=140, fc="none", ec=color, linewidths=1.5, label=line.name)
         return
