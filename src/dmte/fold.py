@@ -186,15 +186,17 @@ class Fold:
 
     def _judged(self, held_back: HeldBack) -> list[Float[Tensor, " pairs"]]:
         """Return the scores of the held-back edges and of the pairs that are none."""
-        asked, rows = [held_back.edges, held_back.non_edges], None
-        if self.model.exchanges_rows:
-            rows, numbers = _numbered(torch.cat(asked), self.train.num_vertices)
-            asked = list(numbers.split([len(pairs) for pairs in asked]))
+        asked = [held_back.edges, held_back.non_edges]
+        # Of most networks few vertices are asked about, and only these are multiplied by M.
+        rows, numbers = _numbered(torch.cat(asked), self.train.num_vertices)
         text, structure = embed_halves(
             self.model, self._all_texts, self._whole_transition, self.edges.members, rows
         )
         vectors = text if structure is None else torch.cat([text, structure], dim=1)
-        return [self.team.sum(dot_products(vectors, pairs)) for pairs in asked]
+        return [
+            self.team.sum(dot_products(vectors, pairs))
+            for pairs in numbers.split([len(pairs) for pairs in asked])
+        ]
 
     def outcome(self) -> dict[str, Tensor]:
         """Return the parameters as they were at their best on the held-back edges, or as they are.
