@@ -23,7 +23,7 @@ TEXTS = [[0, 1, 2, 3], [2], [], [4, 0, 4, 1, 1, 3, 2], [3, 3]]
 def tokenized(texts: list[list[int]]) -> TokenizedTexts:
     lengths = torch.tensor([0] + [len(text) for text in texts])
     tokens = torch.tensor([token for text in texts for token in text], dtype=torch.int64)
-    return TokenizedTexts(tokens, lengths.cumsum(0), 5)
+    return TokenizedTexts(tokens, lengths.cumsum(0), "abcde")
 
 
 def small_model(window: int = 3, *, is_symmetric: bool = False) -> ContextAwareTexts:

@@ -10,6 +10,7 @@ from dmte.text.vocabulary import TokenizedTexts
 
 DIM = 6
 VOCABULARY_SIZE = 11
+WORDS = [f"w{number}" for number in range(VOCABULARY_SIZE)]
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def random_texts(lengths: list[int]) -> list[Tensor]:
 
 def joined(texts: list[Tensor]) -> TokenizedTexts:
     lengths = torch.tensor([0] + [len(text) for text in texts])
-    return TokenizedTexts(torch.cat(texts), lengths.cumsum(0), VOCABULARY_SIZE)
+    return TokenizedTexts(torch.cat(texts), lengths.cumsum(0), WORDS)
 
 
 def encode(encoder: BiLSTM, texts: list[Tensor]) -> Tensor:

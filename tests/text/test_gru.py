@@ -13,7 +13,7 @@ TEXTS = [[3, 1, 2], [0], [], [2, 2, 4, 1, 0], [4, 3]]
 TOKENS = TokenizedTexts(
     torch.tensor([word for text in TEXTS for word in text]),
     torch.tensor([0, *(len(text) for text in TEXTS)]).cumsum(0),
-    vocabulary_size=5,
+    words="abcde",
 )
 
 

@@ -1,6 +1,6 @@
 """Spectral texts: B V by the dense formula, fixed, and the same for texts that come later."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,35 +14,66 @@ from dmte.randomness import generator_for
 from dmte.text import SpectralWords, Vocabulary
 from dmte.text.tfidf import strongest_directions
 
-TEXTS = ["red fox", "red red hen", "", "blue hen runs", "fox runs blue", "a hen"]
+TEXTS = ["red cat", "red red hen", "", "blue hens run", "cats run blue", "a hen runs"]
+LONG = [
+    f"{text} {' '.join(f'w{i * k % 41}' for k in range(30))}" for i, text in enumerate(TEXTS, 2)
+]
+GROUPS = {
+    "cat": ["<ca", "cat", "<cat"],
+    "cats": ["<ca", "cat", "<cat"],
+    "hen": ["<he", "hen", "<hen"],
+    "hens": ["<he", "hen", "<hen", "ns>"],
+    "run": ["<ru", "run", "<run"],
+    "runs": ["<ru", "run", "<run", "ns>"],
+}
+"""The groups of three to five letters that two words of TEXTS have in common, found by eye."""
 
 
-def started(dim: int, seed: int = 0) -> tuple[SpectralWords, Vocabulary]:
-    vocabulary = Vocabulary.of(TEXTS)
+def started(
+    dim: int, seed: int = 0, texts: Sequence[str] = TEXTS
+) -> tuple[SpectralWords, Vocabulary]:
+    vocabulary = Vocabulary.of(texts)
     encoder = SpectralWords(len(vocabulary), dim, torch.Generator())
-    encoder.start(vocabulary.encode(TEXTS), seed)
+    encoder.start(vocabulary.encode(texts), seed)
     return encoder, vocabulary
 
 
-def dense_words() -> np.ndarray:
+def dense_words(texts: Sequence[str]) -> np.ndarray:
     """Return the damped TF-IDF rows of length one, written out."""
-    words = sorted({word for text in TEXTS for word in text.split()})
-    rows = np.zeros((len(TEXTS), len(words)))
-    for i, text in enumerate(TEXTS):
+    words = sorted({word for text in texts for word in text.split()})
+    rows = np.zeros((len(texts), len(words)))
+    for i, text in enumerate(texts):
         for j, word in enumerate(words):
-            with_word = sum(word in other.split() for other in TEXTS)
-            rarity = np.log((1 + len(TEXTS)) / with_word)
+            with_word = sum(word in other.split() for other in texts)
+            rarity = np.log((1 + len(texts)) / with_word)
             rows[i, j] = np.log1p(text.split().count(word)) * rarity
         length = np.linalg.norm(rows[i])
         rows[i] /= length or 1
     return rows
 
 
+def dense_groups() -> np.ndarray:
+    """Return a column for each group of letters, rows of length one, written out."""
+    words = sorted({word for text in TEXTS for word in text.split()})
+    groups = sorted({group for of_word in GROUPS.values() for group in of_word})
+    rows = np.zeros((len(words), len(groups)))
+    for i, word in enumerate(words):
+        for j, group in enumerate(groups):
+            if group in GROUPS.get(word, ()):
+                with_group = sum(group in of_word for of_word in GROUPS.values())
+                rows[i, j] = np.log(len(words) / with_group)
+        rows[i] /= np.linalg.norm(rows[i]) or 1
+    return rows
+
+
+@pytest.mark.parametrize("texts", [TEXTS, LONG], ids=["short", "long"])
 @pytest.mark.parametrize("dim", [2, 5])
-def test_cosines_are_those_of_the_exact_decomposition(dim: int) -> None:
-    encoder, vocabulary = started(dim)
-    found = encoder(encoder.prepare(vocabulary.encode(TEXTS)))
-    words = dense_words()
+def test_cosines_are_those_of_the_exact_decomposition(dim: int, texts: Sequence[str]) -> None:
+    encoder, vocabulary = started(dim, texts=texts)
+    found = encoder(encoder.prepare(vocabulary.encode(texts)))
+    words = dense_words(texts)
+    if texts is TEXTS:
+        words = np.hstack([words, words @ dense_groups()])
     *_, rows = np.linalg.svd(words, full_matrices=False)
     slow = normalize(torch.from_numpy(words @ rows[:dim].T)).float()
     torch.testing.assert_close(found @ found.T, slow @ slow.T, atol=1e-4, rtol=0)
@@ -74,9 +105,9 @@ def weighted_row(encoder: SpectralWords, vocabulary: Vocabulary, text: str) -> t
 
 def test_a_text_that_comes_later_is_weighed_as_at_the_start() -> None:
     encoder, vocabulary = started(dim=4)
-    later = encoder.prepare(vocabulary.encode(["fox hen unheard"]))[0]
+    later = encoder.prepare(vocabulary.encode(["cat hen unheard"]))[0]
     torch.testing.assert_close(
-        later, normalize(weighted_row(encoder, vocabulary, "fox hen"), dim=0)
+        later, normalize(weighted_row(encoder, vocabulary, "cat hen"), dim=0)
     )
 
 

@@ -77,7 +77,7 @@ def first_words(texts: TokenizedTexts, max_words: int) -> TokenizedTexts:
     lengths = texts.lengths()
     place = torch.arange(len(texts.tokens)) - texts.offsets[:-1].repeat_interleave(lengths)
     offsets = pad(lengths.clamp(max=max_words).cumsum(0), (1, 0))
-    return TokenizedTexts(texts.tokens[place < max_words], offsets, texts.vocabulary_size)
+    return TokenizedTexts(texts.tokens[place < max_words], offsets, texts.words)
 
 
 class CaneTrainer:

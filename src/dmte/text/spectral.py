@@ -3,8 +3,9 @@
     X = B V, every row divided by its length
 
 with B the damped TF-IDF vectors, by the steep rarity, and V the directions of the texts it was
-started from (see ``tfidf``). Nothing of it is learned, so texts that come later get a row in the
-same space.
+started from (see ``tfidf``). Where these are short, words are taken with their groups of letters
+(see ``letters``) when directions are sought, and V still has a row per word. Nothing of it is
+learned, so texts that come later get a row in the same space.
 """
 
 import numpy as np
@@ -15,12 +16,16 @@ from torch import Tensor
 
 from dmte.text.encoder import WordParts
 from dmte.text.fixed import FixedTexts
+from dmte.text.letters import words_with_groups
 from dmte.text.tfidf import steep_rarity, strongest_directions, weigh_words
 from dmte.text.vocabulary import TokenizedTexts
 
 NUM_ITERATIONS = 4
 """Of the search for directions: on Cora, with numbers of four bytes, a third of the time that seven
 take with eight."""
+SHORT = 20
+"""Texts are short if half of them have fewer different words than this: titles and one-line
+descriptions gained in trials, abstracts did not (docs/recipe.md)."""
 
 
 class SpectralWords(FixedTexts[TokenizedTexts]):
@@ -36,7 +41,8 @@ class SpectralWords(FixedTexts[TokenizedTexts]):
         """Find the strongest directions of ``texts``."""
         rarities = steep_rarity(texts)
         words = weigh_words(texts, rarities, damped=True).astype(np.float32)
-        directions = strongest_directions(words, self.dim, seed, NUM_ITERATIONS)
+        parts = words_with_groups(texts.words).astype(np.float32) if _are_short(words) else None
+        directions = strongest_directions(words, self.dim, seed, NUM_ITERATIONS, parts)
         self.directions.copy_(torch.from_numpy(directions))
         self.rarities.copy_(torch.from_numpy(rarities))
 
@@ -56,3 +62,7 @@ class SpectralWords(FixedTexts[TokenizedTexts]):
         words = weigh_words(texts, self.rarities.numpy(), damped=True)
         words.data = words.data.astype(self.directions.numpy().dtype)
         return words
+
+
+def _are_short(words: sp.csr_array) -> bool:
+    return len(words.indptr) > 1 and bool(np.median(np.diff(words.indptr)) < SHORT)

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from jaxtyping import Float, Int
 from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from dmte.errors import ConfigError
 from dmte.randomness import generator_for
@@ -60,28 +61,33 @@ def strongest_directions(
     dim: int,
     seed: int,
     num_iterations: int = NUM_POWER_ITERATIONS,
+    parts: sp.csr_array | None = None,
 ) -> Float[np.ndarray, "words dim"]:
     """Return V, strongest direction first; columns beyond the size of B are zero.
 
-    It is computed in the precision of B; fewer iterations separate directions less well that are
-    nearly as strong as each other.
+    If words have ``parts``, a row T_w each, the directions are those of B T, and T V is returned:
+    B times that is B T V. It is computed in the precision of B; fewer iterations separate
+    directions less well that are nearly as strong as each other.
 
     Raises:
         ConfigError: ``dim`` is below 1.
     """
     if dim < 1:
         raise ConfigError(f"dim must be at least 1, not {dim}")
-    found = min(dim, *words.shape)
+    # The product has far more entries than both, and is not worked out.
+    matrix = words if parts is None else aslinearoperator(words) @ aslinearoperator(parts)
+    found = min(dim, *matrix.shape)
     directions = np.zeros((words.shape[1], dim), dtype=words.dtype)
     is_zero = words.nnz == 0 if isinstance(words, sp.csr_array) else not words.any()
     if found and not is_zero:
         state = generator_for(seed, "latent features").initial_seed()
-        directions[:, :found] = _strongest_rows(words, found, state, num_iterations).T
+        strongest = _strongest_rows(matrix, found, state, num_iterations).T
+        directions[:, :found] = strongest if parts is None else parts @ strongest
     return directions
 
 
 def _strongest_rows(
-    words: sp.csr_array | Float[np.ndarray, "texts words"],
+    words: sp.csr_array | Float[np.ndarray, "texts words"] | LinearOperator,
     found: int,
     state: int,
     num_iterations: int,
@@ -99,7 +105,7 @@ def _strongest_rows(
         for matrix in (tall, tall.T):
             basis, _ = linalg.lu(matrix @ basis, permute_l=True, check_finite=False)
     basis, _ = linalg.qr(tall @ basis, mode="economic", check_finite=False)
-    turn, _, across = linalg.svd(basis.T @ tall, full_matrices=False)
+    turn, _, across = linalg.svd((tall.T @ basis).T, full_matrices=False)
     along = (basis @ turn).T
     left, right = (across, along) if is_wide else (along, across)
     largest = left[np.arange(len(left)), np.abs(left).argmax(axis=1)]

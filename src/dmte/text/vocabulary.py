@@ -20,7 +20,13 @@ class TokenizedTexts:
 
     tokens: Int[Tensor, " tokens"]
     offsets: Int[Tensor, " texts_and_one"]
-    vocabulary_size: int
+    words: Sequence[str] = field(repr=False)
+    """The words by their numbers."""
+
+    @property
+    def vocabulary_size(self) -> int:
+        """How many words there are."""
+        return len(self.words)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -35,13 +41,13 @@ class TokenizedTexts:
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
         within = torch.arange(int(offsets[-1])) - offsets[:-1].repeat_interleave(lengths)
         tokens = self.tokens[self.offsets[which].repeat_interleave(lengths) + within]
-        return TokenizedTexts(tokens, offsets, self.vocabulary_size)
+        return TokenizedTexts(tokens, offsets, self.words)
 
     def thinned(self, share: float, generator: torch.Generator) -> "TokenizedTexts":
         """Return the texts without about ``share`` of their words, each left out by a draw."""
         kept = torch.rand(len(self.tokens), generator=generator) >= share
         before = torch.cat([kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)])
-        return TokenizedTexts(self.tokens[kept], before[self.offsets], self.vocabulary_size)
+        return TokenizedTexts(self.tokens[kept], before[self.offsets], self.words)
 
     def bag_of_words(self) -> sp.csr_array:
         """Return B: row i holds how often each word stands in text i, divided by |t_i|."""
@@ -112,7 +118,7 @@ class Vocabulary:
         # How many known words there are before every word, and after the last.
         before = np.concatenate([[0], is_known.cumsum(dtype=np.int64)])
         return TokenizedTexts(
-            torch.from_numpy(tokens[is_known]), torch.from_numpy(before[ends]), len(self)
+            torch.from_numpy(tokens[is_known]), torch.from_numpy(before[ends]), self.words
         )
 
 
