@@ -44,8 +44,7 @@ def document(everything: Mapping[str, Results], folder: str) -> str:
     parts.append(
         "## The recommended recipe\n\nThe recipe beside the best of all other methods, and beside "
         "the best of the paper's versions, each with the better of its scores, dot product or "
-        "cosine, and on the seeds that both have. Times are the longest of all fits, one thread "
-        f"each, on a machine that did other work as well.\n\n{verdict_table(everything)}"
+        f"cosine, and on the seeds that both have.\n\n{verdict_table(everything)}"
     )
     if "cora-links" in everything:
         parts.append(_differences(everything))
