@@ -33,7 +33,9 @@ def test_wider_vectors_take_more_memory() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
-@pytest.mark.parametrize("settings", ["PAPER", "Settings(dim=128)"])
+@pytest.mark.parametrize(
+    "settings", ["PAPER", "Settings(dim=128)", "Settings(dim=128, letters=True)"]
+)
 def test_memory_is_that_of_a_real_training(settings: str) -> None:
     """Within a quarter of what a process takes on top of one that has trained something small."""
     script = f"""
@@ -101,7 +103,16 @@ def test_the_time_of_a_large_network_is_told_from_smaller_ones(
 
 
 def test_processes_divide_what_is_as_wide_as_the_vectors_and_not_the_rest() -> None:
-    sizes = Sizes(vertices=1000, members=1000, edges=5000, words=800, tokens=0, folds=1, judging=0)
+    sizes = Sizes(
+        vertices=1000,
+        members=1000,
+        edges=5000,
+        words=800,
+        columns=800,
+        tokens=0,
+        folds=1,
+        judging=0,
+    )
     alone = memory_bytes(sizes, PAPER)
     elsewhere = memory_bytes(sizes, PAPER, processes=4)
     assert alone / 4 < elsewhere < alone / 3

@@ -54,6 +54,7 @@ LAYERS = [
     "text.word_average",
     "text.recurrence",
     "text.bilstm",
+    "text.letters",
     "text.tfidf",
     "text.fixed",
     "text.features",

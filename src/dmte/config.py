@@ -69,6 +69,9 @@ class Settings:
     """How often a word must occur to be learned; the paper keeps every word."""
     max_vocabulary: int | None = None
     """How many words are learned at most, the commonest first."""
+    letters: bool | None = None
+    """Whether spectral texts are read by groups of letters too, so that networks and networking
+    meet; none is where half of the texts have fewer than 20 words. The paper reads words."""
     word_dropout: float = 0.5
     """Share of the words that are left out of the texts an epoch learns from, afresh each epoch; 0
     in the paper. Features are not words, and stay."""
@@ -112,6 +115,8 @@ class Settings:
     """Looks without a better AUC before training stops."""
 
     def __post_init__(self) -> None:
+        if not isinstance(self.letters, bool | None):
+            raise ConfigError(f"letters must be true, false or none, not {self.letters!r}")
         self._check_model()
         self._check_training()
 
@@ -272,6 +277,7 @@ PAPER = Settings(
     mixing=False,
     unit_rows=False,
     structure=True,
+    letters=False,
     word_dropout=0.0,
     loss="pointwise",
     num_negatives=1,

@@ -1,10 +1,10 @@
 """What training takes, said before it is done.
 
 Memory is counted from the sizes of the tables, before any of them is made: in bytes, with N
-vertices of which M take part in training, E edges, W words, T of them in all texts, and tables of
-width d, it is the most of
+vertices of which M take part in training, E edges, W words, T of them in all texts, G groups of
+letters where these are read, and tables of width d, it is the most of
 
-    the search for directions    3 · 4 (W + N) d                      spectral texts only
+    the search for directions    3 · 4 (W + G + N) d                  spectral texts only
     a step                       4 (2H + 21) M d and Adam's tables, 16 for every parameter
     all vertices at once         4 (2H + 6) N d                       when they are looked at
 
@@ -38,6 +38,7 @@ from dmte.supervision import MOST_UNLINKED, num_judging
 from dmte.text import tokenized
 from dmte.text.bilstm import BLOCK as BILSTM_BLOCK
 from dmte.text.bilstm import MAX_WORDS
+from dmte.text.letters import are_short
 from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
 from dmte.training import TrainingRun, num_folds
 from dmte.width import WIDTHS
@@ -50,6 +51,8 @@ SCORED_AT_ONCE = 1 << 16
 NARROWER = (512, 256, 128, 64, 32)
 FEWER_WORDS = (200_000, 100_000, 50_000, 20_000)
 """What is proposed where a network does not fit."""
+GROUPS_A_WORD = 1.7
+"""How many groups of letters there are, for every word: 1.66 in DBLP's titles."""
 MARGIN = 0.9
 """Of the memory that is available, what may be planned for."""
 
@@ -64,6 +67,8 @@ class Sizes:
     edges: int
     words: int
     """Of the vocabulary, or features a vertex."""
+    columns: int
+    """Words, and their groups of letters where these are read: what directions are sought among."""
     tokens: int
     """Words of all texts."""
     folds: int
@@ -75,11 +80,14 @@ class Sizes:
         """Return the sizes of a network; its texts are read, and nothing else is made."""
         if settings.encoder == "features":
             features = 0 if network.features is None else network.features.shape[1]
-            return cls._with(network, settings, features, 0)
+            return cls._with(network, settings, features, 0, by_letters=False)
         vocabulary, texts = tokenized(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
-        return cls._with(network, settings, len(vocabulary), len(texts.tokens))
+        by_letters = are_short(texts) if settings.letters is None else settings.letters
+        return cls._with(
+            network, settings, len(vocabulary), len(texts.tokens), by_letters=by_letters
+        )
 
     @classmethod
     def at_most(cls, network: TextualNetwork, settings: Settings) -> "Sizes":
@@ -88,10 +96,18 @@ class Sizes:
         words = min(tokens, settings.max_vocabulary or tokens)
         if network.features is not None:
             words = max(words, network.features.shape[1])
-        return cls._with(network, settings, words, tokens)
+        return cls._with(network, settings, words, tokens, by_letters=settings.letters is not False)
 
     @classmethod
-    def _with(cls, network: TextualNetwork, settings: Settings, words: int, tokens: int) -> "Sizes":
+    def _with(
+        cls,
+        network: TextualNetwork,
+        settings: Settings,
+        words: int,
+        tokens: int,
+        *,
+        by_letters: bool,
+    ) -> "Sizes":
         linked = len(network.edges.unique())
         draws_all = settings.noise_power == 0 and not settings.structure
         unlinked = min(network.num_vertices - linked, linked, MOST_UNLINKED) if draws_all else 0
@@ -101,6 +117,7 @@ class Sizes:
             members=linked + unlinked,
             edges=len(network.edges),
             words=words,
+            columns=int(words * (1 + GROUPS_A_WORD)) if by_letters else words,
             tokens=tokens,
             folds=num_folds(settings, judging),
             judging=judging,
@@ -146,7 +163,7 @@ def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
     """Return the numbers that the search for directions, and the choice of a width, work on."""
     if not settings.has_fixed_texts:
         return 0
-    searching = 3 * (sizes.words + sizes.vertices) * (width + NUM_SPARE_DIRECTIONS)
+    searching = 3 * (sizes.columns + sizes.vertices) * (width + NUM_SPARE_DIRECTIONS)
     choosing = 7 * sizes.vertices * width if settings.dim is None else 0
     return max(searching, choosing)
 

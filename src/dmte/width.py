@@ -42,7 +42,7 @@ def spectral_start(
     widest = kind(texts.vocabulary_size, max(widths), torch.Generator())
     if not isinstance(widest, FixedTexts):
         raise ConfigError(f"the texts of the encoder {settings.encoder!r} are learned, not fixed")
-    widest.start(texts, seed)
+    widest.start(texts, seed, letters=settings.letters)
     if not bool(widest.directions.any()):
         what = "feature is other than zero" if isinstance(texts, FeatureRows) else "text has a word"
         raise TrainingError(

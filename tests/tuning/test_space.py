@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dmte.config import RECIPES, Settings
-from dmte.tuning.space import SPACE, Choice, Space, Whole
+from dmte.tuning.space import OPEN, SPACE, Choice, Space, Whole
 
 
 @pytest.fixture(params=["words", "features"])
@@ -27,7 +27,7 @@ def test_every_combination_of_choices_is_settings(space: Space) -> None:
         point = start | dict(zip(choices, options, strict=True))
         found = space.settings_of(point)
         for name in set(choices) - {"recipe", "dim"}:
-            assert getattr(found, name) == point[name]
+            assert getattr(found, name) == (None if point[name] == OPEN else point[name])
 
 
 @pytest.mark.parametrize("end", ["low", "high"])
@@ -60,5 +60,5 @@ def test_points_close_by_lie_in_the_space(space: Space) -> None:
 def test_without_words_every_recipe_reads_features_and_leaves_no_word_out() -> None:
     space = SPACE.without_words()
     assert {recipe.encoder for recipe in space.recipes.values()} == {"features"}
-    assert set(SPACE.ranges) - set(space.ranges) == {"word_dropout"}
-    assert len(space.nearby) == len(SPACE.nearby) - 1
+    assert set(SPACE.ranges) - set(space.ranges) == {"letters", "word_dropout"}
+    assert len(space.nearby) == len(SPACE.nearby) - 2

@@ -67,7 +67,13 @@ def encoder_input(
 class FrozenFeatures(FixedTexts[FeatureRows]):
     """X = F V with rows of length 1; zero until it is started."""
 
-    def start(self, texts: FeatureRows, seed: int) -> None:
+    def start(  # Features have no letters.
+        self,
+        texts: FeatureRows,
+        seed: int,
+        *,
+        letters: bool | None = None,  # noqa: ARG002
+    ) -> None:
         """Find the strongest directions of the features."""
         rows = normalize(texts.rows.double()).numpy()
         self.directions.copy_(torch.from_numpy(strongest_directions(rows, self.dim, seed)))

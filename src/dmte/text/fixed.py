@@ -29,8 +29,8 @@ class FixedTexts(TextEncoder[Texts, Tensor]):
         self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
 
     @abstractmethod
-    def start(self, texts: Texts, seed: int) -> None:
-        """Find the strongest directions of ``texts``."""
+    def start(self, texts: Texts, seed: int, *, letters: bool | None = None) -> None:
+        """Find the strongest directions of ``texts``; ``letters`` is the setting of that name."""
 
     @abstractmethod
     def project(self, texts: Texts) -> Float[Tensor, "texts dim"]:

@@ -16,16 +16,13 @@ from torch import Tensor
 
 from dmte.text.encoder import WordParts
 from dmte.text.fixed import FixedTexts
-from dmte.text.letters import words_with_groups
+from dmte.text.letters import are_short, words_with_groups
 from dmte.text.tfidf import steep_rarity, strongest_directions, weigh_words
 from dmte.text.vocabulary import TokenizedTexts
 
 NUM_ITERATIONS = 4
 """Of the search for directions: on Cora, with numbers of four bytes, a third of the time that seven
 take with eight."""
-SHORT = 20
-"""Texts are short if half of them have fewer different words than this: titles and one-line
-descriptions gained in trials, abstracts did not (docs/recipe.md)."""
 
 
 class SpectralWords(FixedTexts[TokenizedTexts]):
@@ -37,11 +34,12 @@ class SpectralWords(FixedTexts[TokenizedTexts]):
         super().__init__(vocabulary_size, dim, generator)
         self.register_buffer("rarities", torch.zeros(vocabulary_size))
 
-    def start(self, texts: TokenizedTexts, seed: int) -> None:
-        """Find the strongest directions of ``texts``."""
+    def start(self, texts: TokenizedTexts, seed: int, *, letters: bool | None = None) -> None:
+        """Find the strongest directions of ``texts``, where they are short by letters too."""
         rarities = steep_rarity(texts)
         words = weigh_words(texts, rarities, damped=True).astype(np.float32)
-        parts = words_with_groups(texts.words).astype(np.float32) if _are_short(words) else None
+        by_letters = are_short(texts) if letters is None else letters
+        parts = words_with_groups(texts.words).astype(np.float32) if by_letters else None
         directions = strongest_directions(words, self.dim, seed, NUM_ITERATIONS, parts)
         self.directions.copy_(torch.from_numpy(directions))
         self.rarities.copy_(torch.from_numpy(rarities))
@@ -62,7 +60,3 @@ class SpectralWords(FixedTexts[TokenizedTexts]):
         words = weigh_words(texts, self.rarities.numpy(), damped=True)
         words.data = words.data.astype(self.directions.numpy().dtype)
         return words
-
-
-def _are_short(words: sp.csr_array) -> bool:
-    return len(words.indptr) > 1 and bool(np.median(np.diff(words.indptr)) < SHORT)

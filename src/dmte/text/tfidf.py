@@ -63,7 +63,7 @@ def strongest_directions(
     num_iterations: int = NUM_POWER_ITERATIONS,
     parts: sp.csr_array | None = None,
 ) -> Float[np.ndarray, "words dim"]:
-    """Return V, strongest direction first; columns beyond the size of B are zero.
+    """Return V, strongest direction first; columns beyond the size of B, or B T, are zero.
 
     If words have ``parts``, a row T_w each, the directions are those of B T, and T V is returned:
     B times that is B T V. It is computed in the precision of B; fewer iterations separate

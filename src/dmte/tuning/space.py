@@ -14,8 +14,8 @@ from dmte.config import RECIPES, Settings
 from dmte.network import TextualNetwork
 
 DEFAULT = "recommended"
-OPEN, OTHERWISE_OPEN = "open", 200  # A width left open, and the paper's where it cannot be.
-OF_WORDS = frozenset({"word_dropout"})
+OPEN, OTHERWISE_OPEN = "open", 200  # What is left open, and the width where it cannot be.
+OF_WORDS = frozenset({"letters", "word_dropout"})
 """What changes nothing where there are no words."""
 
 
@@ -76,6 +76,8 @@ class Space:
         if values["dim"] == OPEN:
             is_open = replace(start, structure=values["structure"], dim=OTHERWISE_OPEN).is_all_text
             values["dim"] = None if is_open else OTHERWISE_OPEN
+        if values.get("letters") == OPEN:
+            values["letters"] = None
         for name in ("learning_rate", "mixing_learning_rate", "sharpness", "noise_power"):
             values[name] = float(f"{values[name]:.3g}")  # More digits would only look precise.
         return replace(start, hop_weights=weights, **values)
@@ -88,7 +90,7 @@ class Space:
         # Any weights λ become the decay that leads from the first to the last.
         decay = (weights[-1] / weights[0]) ** (1 / (len(weights) - 1)) if len(weights) > 1 else 1.0
         point |= {"recipe": recipe, "decay": round(decay, 4)}
-        point["dim"] = OPEN if settings.dim is None else settings.dim
+        point |= {name: OPEN for name in ("dim", "letters") if getattr(settings, name) is None}
         return {name: _inside(point[name], kind) for name, kind in self.ranges.items()}
 
     def first_points(self) -> list[dict[str, Any]]:
@@ -125,6 +127,7 @@ SPACE = Space(
             "sharpness": Between(2.0, 40.0, log=True),
             "num_negatives": Whole(1, 20, log=True),
             "noise_power": Between(0.0, 1.0),
+            "letters": Choice((OPEN, False, True)),
             "word_dropout": Between(0.0, 0.8),
             "hide_supervised": Choice((False, True)),
         }
@@ -135,6 +138,7 @@ SPACE = Space(
         {"num_negatives": 20},
         {"mixing_learning_rate": 0.003},
         {"sharpness": 20.0},
+        {"letters": True},
         {"word_dropout": 0.0},
         {"mixing": False},
         {"transition": "walk"},

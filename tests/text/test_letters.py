@@ -1,0 +1,58 @@
+"""Groups of letters: which texts are read by them, and that related words meet."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from dmte.config import Settings
+from dmte.network import TextualNetwork
+from dmte.text import Vocabulary
+from dmte.text.letters import are_short, words_with_groups
+from dmte.training import TrainingRun
+
+
+def texts_of(*lengths: int) -> list[str]:
+    return [" ".join(f"w{k}" for k in range(length)) for length in lengths]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([19, 19, 60], True),
+        ([20, 20, 3], False),
+        ([60] * 4 + [0] * 6, False),
+        ([8, 0, 0], True),
+        ([0, 0], False),
+        ([], False),
+    ],
+)
+def test_half_of_the_texts_that_have_words_decide(lengths: list[int], *, expected: bool) -> None:
+    texts = texts_of(*lengths)
+    assert are_short(Vocabulary.of(texts).encode(texts)) == expected
+
+
+def test_related_words_share_and_others_do_not() -> None:
+    parts = words_with_groups(["graph", "graphs", "network", "networking", "sea"])
+    cosines = (parts @ parts.T).toarray() / 2
+    assert cosines[0, 1] > 0.4
+    assert cosines[2, 3] > 0.4
+    others = np.triu(cosines, 1)
+    others[0, 1] = others[2, 3] = 0
+    assert not others.any()
+
+
+@pytest.mark.parametrize("words", [[], ["a"], ["same"], ["字", "書"], ["x" * 10_000]])
+def test_words_without_anything_in_common_stay_what_they_are(words: list[str]) -> None:
+    parts = words_with_groups(words).toarray()
+    assert np.array_equal(parts, np.eye(len(words)))
+
+
+def test_the_setting_outweighs_the_length_of_texts(planted: TextualNetwork) -> None:
+    def directions(*, letters: bool | None) -> Tensor:
+        run = TrainingRun(planted, Settings(dim=16, letters=letters), seed=0)
+        return run.folds[0].model.encoder.get_buffer("directions")
+
+    by_letters, by_words = directions(letters=True), directions(letters=False)
+    assert not torch.equal(by_letters, by_words)
+    assert torch.equal(directions(letters=None), by_letters)  # A dozen words each.
