@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dmte.evaluation.cells import EVERY_EDGE
+from dmte.evaluation.coverage import coverage
 from dmte.evaluation.experiments import PERCENTS, Experiment, load_experiments
 from dmte.evaluation.methods import METHODS
 from dmte.evaluation.reproduction import HOP_WEIGHTS, SENSITIVITY, TARGETS
@@ -29,8 +30,8 @@ NOTHING = ""
 
 
 def section(results: Results) -> str:
-    """Return the table of a target in Markdown."""
-    return SECTIONS[results["target"]](results)
+    """Return the table of a target in Markdown, and what is missing in it."""
+    return SECTIONS[results["target"]](results) + _missing(results)
 
 
 def document(everything: Mapping[str, Results], folder: str) -> str:
@@ -93,9 +94,7 @@ def _links(results: Results) -> str:
     for method in METHODS:
         if method in ours - {experiment.method for experiment in printed}:
             lines += _link_lines(results["rows"], _name(method), method, None)
-    missing = [row.row for row in printed if row.method not in ours]
-    note = f"\nNot measured here yet: {', '.join(missing)}.\n" if missing else ""
-    return "\n".join(lines) + "\n" + note + _costs(results["rows"])
+    return "\n".join(lines) + "\n" + _costs(results["rows"])
 
 
 def _link_lines(rows: Rows, name: str, method: str, experiment: Experiment | None) -> list[str]:
@@ -138,6 +137,26 @@ def _name(method: str) -> str:
     return NAMES.get(method) or rows.get(method) or method
 
 
+def _missing(results: Results) -> str:
+    """Return what of the target's plan was not measured, or with fewer seeds."""
+    planned = coverage(results)
+    missing = [_name(one.method) for one in planned if one.is_missing]
+    short = [
+        f"{_name(one.method)} ({_extremes(one.fewest, one.most)} of {one.planned})"
+        for one in planned
+        if one.is_short
+    ]
+    notes = {
+        "Not measured here yet": missing,
+        "Measured with fewer seeds than planned": short,
+    }
+    return "".join(f"\n{what}: {', '.join(which)}.\n" for what, which in notes.items() if which)
+
+
+def _extremes(fewest: int, most: int) -> str:
+    return f"{fewest}" if fewest == most else f"{fewest} to {most}"
+
+
 def _costs(rows: Rows) -> str:
     """Return over how many seeds every method was measured, and what a fit took at most."""
     lines = [
@@ -160,8 +179,8 @@ def _costs(rows: Rows) -> str:
 def _num_seeds(rows: Rows) -> str:
     """Return how many seeds there are, from the fewest to the most."""
     figure = "macro_f1" if "macro_f1" in rows[0] else "auc"
-    counts = sorted({len(row[figure]["values"]) for row in rows})
-    return " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    counts = [len(row[figure]["values"]) for row in rows]
+    return _extremes(min(counts), max(counts))
 
 
 def _hops(results: Results) -> str:
