@@ -1,6 +1,7 @@
 """Targets: which cells they need, and a page whose every figure comes from results."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -184,6 +185,14 @@ def test_the_page_has_a_section_for_every_target_with_results(
     assert "## What differs from the paper, and why" in page
     assert "10 % are self-loops and 5 % trained on as well at 15 %" in page
     assert "None |" not in page
+
+
+def test_no_figure_is_typed_into_the_words_on_sensitivity(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    words, *_ = section(fill(TARGETS["sensitivity"], planted, tmp_path)).partition("\n\n|")
+    assert "behind Table 1" in words
+    assert not re.search(r"\d|eleven", words.replace("Table 1", ""))
 
 
 def test_the_case_study_marks_neighbors_and_ranks_the_papers_titles() -> None:
