@@ -195,6 +195,14 @@ def test_no_figure_is_typed_into_the_words_on_sensitivity(
     assert not re.search(r"\d|eleven", words.replace("Table 1", ""))
 
 
+def test_classes_say_that_tridnr_has_no_labels(planted: TextualNetwork, tmp_path: Path) -> None:
+    told = "TriDNR is measured without labels, because one fit serves all shares of labels."
+    with_it = fill(TARGETS["cora-classes"], planted, tmp_path / "with")
+    assert told in section(with_it)
+    without = fill(TARGETS["cora-classes"], planted, tmp_path / "without", without="tridnr")
+    assert "without labels" not in section(without)
+
+
 def test_the_case_study_marks_neighbors_and_ranks_the_papers_titles() -> None:
     """Vertex v lies at angle v from the query, so its rank is v; the first two are linked."""
     texts = [QUERY, *PRINTED, "another"]
