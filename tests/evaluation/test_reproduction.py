@@ -187,6 +187,12 @@ def test_the_page_has_a_section_for_every_target_with_results(
     assert "None |" not in page
 
 
+def test_a_section_shows_the_median_time_of_a_fit(planted: TextualNetwork, tmp_path: Path) -> None:
+    results = fill(TARGETS["dblp-links"], planted, tmp_path)
+    results["median_seconds"]["lsa"] = 12.34
+    assert "| LSA | 1 | 12.3 | 100 |" in section(results)
+
+
 def test_no_figure_is_typed_into_the_words_on_sensitivity(
     planted: TextualNetwork, tmp_path: Path
 ) -> None:

@@ -94,7 +94,7 @@ def _links(results: Results) -> str:
     for method in METHODS:
         if method in ours - {experiment.method for experiment in printed}:
             lines += _link_lines(results["rows"], _name(method), method, None)
-    return "\n".join(lines) + "\n" + _costs(results["rows"])
+    return "\n".join(lines) + "\n" + _costs(results)
 
 
 def _link_lines(rows: Rows, name: str, method: str, experiment: Experiment | None) -> list[str]:
@@ -157,20 +157,22 @@ def _extremes(fewest: int, most: int) -> str:
     return f"{fewest}" if fewest == most else f"{fewest} to {most}"
 
 
-def _costs(rows: Rows) -> str:
-    """Return over how many seeds every method was measured, and what a fit took at most."""
+def _costs(results: Results) -> str:
+    """Return over how many seeds every method was measured, and what a fit took."""
     lines = [
         "",
-        "Of the fits of a cell the fastest counts, because other programs ran beside them; what a "
-        "process keeps for later fits, such as the sentence encoder's vectors, is not in it.",
+        "Seconds are the median of a method's fits in this section, one thread each. They are by "
+        "the clock, beside other fits and other work, so a fit takes less where nothing else runs, "
+        "and two methods need not have been disturbed alike. What a process keeps for later fits, "
+        "such as the sentence encoder's vectors, is not in it.",
         "",
-        "| method | seeds | seconds a fit | peak MB |",
+        "| method | seeds | median seconds a fit | peak MB |",
         "| --- | --- | --- | --- |",
     ]
     for method in METHODS:
-        own = [row for row in rows if row["method"] == method]
+        own = [row for row in results["rows"] if row["method"] == method]
         if own:
-            seconds = max(row["fastest_seconds"] for row in own)
+            seconds = results["median_seconds"][method]
             peak = max(row["peak_mb"] or 0 for row in own)
             lines.append(f"| {_name(method)} | {_num_seeds(own)} | {seconds:.1f} | {peak:,} |")
     return "\n".join(lines) + "\n"
@@ -219,7 +221,7 @@ def _classes(results: Results) -> str:
         note += " TriDNR is measured without labels, because one fit serves all shares of labels."
     return (
         f"All {results['network']['vertices']:,} vertices are trained on, and the labelled ones "
-        f"classified by a linear SVM.{note}\n\n" + "\n".join(lines) + "\n" + _costs(rows)
+        f"classified by a linear SVM.{note}\n\n" + "\n".join(lines) + "\n" + _costs(results)
     )
 
 
