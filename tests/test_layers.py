@@ -126,6 +126,7 @@ LAYERS = [
     "evaluation.report",
     "evaluation.experiments",
     "evaluation.reproduction",
+    "evaluation.coverage",
     "evaluation.verdict",
     "evaluation.document",
     "evaluation.catalog",

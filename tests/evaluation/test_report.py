@@ -8,7 +8,7 @@ import pytest
 
 from dmte.evaluation import LinkCell, evaluate_classes, evaluate_links, summarize
 from dmte.evaluation.cells import class_cells, link_cells
-from dmte.evaluation.report import class_results, link_results, provenance
+from dmte.evaluation.report import class_results, link_results, median_seconds, provenance
 from dmte.network import TextualNetwork
 
 
@@ -58,6 +58,13 @@ def test_rows_gather_the_seeds_of_a_method_whichever_finished_first() -> None:
     assert rows[0]["fastest_seconds"] == 2.0
     assert rows[0]["peak_mb"] == 101
     assert rows[0]["hidden_edges"] == 10
+
+
+def test_the_time_of_a_method_is_the_median_of_all_its_fits() -> None:
+    cells = link_cells("n", ["lsa", "random"], [0.15, 0.55], ["strict"], 3)
+    taken = {"lsa": iter([9.0, 1.0, 2.0, 1.5, 800.0, 3.0]), "random": iter([0.0] * 6)}
+    done = [(cell, link_result(0.9, fit_seconds=next(taken[cell.method]))) for cell in cells]
+    assert median_seconds(done) == {"lsa": 2.5, "random": 0.0}
 
 
 def test_other_settings_are_another_row() -> None:

@@ -1,6 +1,7 @@
 """Targets: which cells they need, and a page whose every figure comes from results."""
 
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -184,6 +185,28 @@ def test_the_page_has_a_section_for_every_target_with_results(
     assert "## What differs from the paper, and why" in page
     assert "10 % are self-loops and 5 % trained on as well at 15 %" in page
     assert "None |" not in page
+
+
+def test_a_section_shows_the_median_time_of_a_fit(planted: TextualNetwork, tmp_path: Path) -> None:
+    results = fill(TARGETS["dblp-links"], planted, tmp_path)
+    results["median_seconds"]["lsa"] = 12.34
+    assert "| LSA | 1 | 12.3 | 100 |" in section(results)
+
+
+def test_no_figure_is_typed_into_the_words_on_sensitivity(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    words, *_ = section(fill(TARGETS["sensitivity"], planted, tmp_path)).partition("\n\n|")
+    assert "behind Table 1" in words
+    assert not re.search(r"\d|eleven", words.replace("Table 1", ""))
+
+
+def test_classes_say_that_tridnr_has_no_labels(planted: TextualNetwork, tmp_path: Path) -> None:
+    told = "TriDNR is measured without labels, because one fit serves all shares of labels."
+    with_it = fill(TARGETS["cora-classes"], planted, tmp_path / "with")
+    assert told in section(with_it)
+    without = fill(TARGETS["cora-classes"], planted, tmp_path / "without", without="tridnr")
+    assert "without labels" not in section(without)
 
 
 def test_the_case_study_marks_neighbors_and_ranks_the_papers_titles() -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 
+from dmte.evaluation.methods import METHODS
 from dmte.evaluation.verdict import verdict_table, verdicts
 
 
@@ -15,6 +16,10 @@ def link_row(method: str, score: str, *values: float, protocol: str = "strict") 
         "fit_seconds": 1.0,
         "fastest_seconds": 1.0,
     }
+
+
+def class_row(method: str) -> dict:  # type: ignore[type-arg]
+    return {"method": method, "label_fraction": 0.1, "macro_f1": {"mean": 0.5, "values": [0.5]}}
 
 
 EVERYTHING = {
@@ -49,6 +54,38 @@ def test_the_paper_s_figure_stands_beside_the_published_protocol() -> None:
     (found,) = verdicts({"cora-links": {"rows": rows}})
     assert found.printed == 91.3
     assert found.best is None
-    assert "| cora-links | 15 %, published | 90.0 | 1 |" in verdict_table(
+    assert "| cora-links | 15 %, published | 90.0 (1) |" in verdict_table(
         {"cora-links": {"rows": rows}}
     )
+
+
+def test_a_lead_stands_beside_the_seeds_it_is_over() -> None:
+    """The recipe has three seeds, text only has two."""
+    rows = EVERYTHING["cora-links"]["rows"]
+    (found,) = verdicts(EVERYTHING)
+    assert {rival.method: rival.seeds for rival in found.rivals} == {
+        "lsa": 1,
+        "adamic-adar": 3,
+        "dmte-paper": 3,
+        "dmte-paper-text-only": 2,
+    }
+    without_lsa = {"cora-links": {"rows": [row for row in rows if row["method"] != "lsa"]}}
+    table = verdict_table(without_lsa)
+    assert "| 80.0 (3) | +5.0 (3) | `adamic-adar` 75.0 | -10.0 (2) | `dmte-paper-text-o" in table
+
+
+def test_rivals_that_were_not_measured_are_named_once_a_target() -> None:
+    left_out = {"cane", "dmte-paper-bilstm"}
+    at_one_ratio = link_row("dmte", "dot", 0.9) | {"train_fraction": 0.55}
+    links = [link_row(method, "dot", 0.5) for method in METHODS if method not in left_out]
+    classes = [class_row(method) for method in METHODS if method not in {"line", "adamic-adar"}]
+    everything = {"cora-links": {"rows": links}, "cora-classes": {"rows": classes}}
+    told = (
+        "\nA lead is over what was measured. Not measured, at one share at least: "
+        "cora-links `dmte-paper-bilstm`, `cane`; cora-classes `line`.\n"
+    )
+    assert told in verdict_table(everything)
+    everything["cora-links"]["rows"].append(at_one_ratio)
+    assert "cora-links `dmte-paper`, `dmte-paper-no" in verdict_table(everything)
+    complete = {"cora-classes": {"rows": [class_row(method) for method in METHODS]}}
+    assert "Not measured" not in verdict_table(complete)

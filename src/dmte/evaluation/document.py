@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dmte.evaluation.cells import EVERY_EDGE
+from dmte.evaluation.coverage import coverage
 from dmte.evaluation.experiments import PERCENTS, Experiment, load_experiments
 from dmte.evaluation.methods import METHODS
 from dmte.evaluation.reproduction import HOP_WEIGHTS, SENSITIVITY, TARGETS
@@ -29,8 +30,8 @@ NOTHING = ""
 
 
 def section(results: Results) -> str:
-    """Return the table of a target in Markdown."""
-    return SECTIONS[results["target"]](results)
+    """Return the table of a target in Markdown, and what is missing in it."""
+    return SECTIONS[results["target"]](results) + _missing(results)
 
 
 def document(everything: Mapping[str, Results], folder: str) -> str:
@@ -93,9 +94,7 @@ def _links(results: Results) -> str:
     for method in METHODS:
         if method in ours - {experiment.method for experiment in printed}:
             lines += _link_lines(results["rows"], _name(method), method, None)
-    missing = [row.row for row in printed if row.method not in ours]
-    note = f"\nNot measured here yet: {', '.join(missing)}.\n" if missing else ""
-    return "\n".join(lines) + "\n" + note + _costs(results["rows"])
+    return "\n".join(lines) + "\n" + _costs(results)
 
 
 def _link_lines(rows: Rows, name: str, method: str, experiment: Experiment | None) -> list[str]:
@@ -138,20 +137,42 @@ def _name(method: str) -> str:
     return NAMES.get(method) or rows.get(method) or method
 
 
-def _costs(rows: Rows) -> str:
-    """Return over how many seeds every method was measured, and what a fit took at most."""
+def _missing(results: Results) -> str:
+    """Return what of the target's plan was not measured, or with fewer seeds."""
+    planned = coverage(results)
+    missing = [_name(one.method) for one in planned if one.is_missing]
+    short = [
+        f"{_name(one.method)} ({_extremes(one.fewest, one.most)} of {one.planned})"
+        for one in planned
+        if one.is_short
+    ]
+    notes = {
+        "Not measured here yet": missing,
+        "Measured with fewer seeds than planned": short,
+    }
+    return "".join(f"\n{what}: {', '.join(which)}.\n" for what, which in notes.items() if which)
+
+
+def _extremes(fewest: int, most: int) -> str:
+    return f"{fewest}" if fewest == most else f"{fewest} to {most}"
+
+
+def _costs(results: Results) -> str:
+    """Return over how many seeds every method was measured, and what a fit took."""
     lines = [
         "",
-        "Of the fits of a cell the fastest counts, because other programs ran beside them; what a "
-        "process keeps for later fits, such as the sentence encoder's vectors, is not in it.",
+        "Seconds are the median of a method's fits in this section, one thread each. They are by "
+        "the clock, beside other fits and other work, so a fit takes less where nothing else runs, "
+        "and two methods need not have been disturbed alike. What a process keeps for later fits, "
+        "such as the sentence encoder's vectors, is not in it.",
         "",
-        "| method | seeds | seconds a fit | peak MB |",
+        "| method | seeds | median seconds a fit | peak MB |",
         "| --- | --- | --- | --- |",
     ]
     for method in METHODS:
-        own = [row for row in rows if row["method"] == method]
+        own = [row for row in results["rows"] if row["method"] == method]
         if own:
-            seconds = max(row["fastest_seconds"] for row in own)
+            seconds = results["median_seconds"][method]
             peak = max(row["peak_mb"] or 0 for row in own)
             lines.append(f"| {_name(method)} | {_num_seeds(own)} | {seconds:.1f} | {peak:,} |")
     return "\n".join(lines) + "\n"
@@ -160,8 +181,8 @@ def _costs(rows: Rows) -> str:
 def _num_seeds(rows: Rows) -> str:
     """Return how many seeds there are, from the fewest to the most."""
     figure = "macro_f1" if "macro_f1" in rows[0] else "auc"
-    counts = sorted({len(row[figure]["values"]) for row in rows})
-    return " to ".join(map(str, dict.fromkeys((counts[0], counts[-1]))))
+    counts = [len(row[figure]["values"]) for row in rows]
+    return _extremes(min(counts), max(counts))
 
 
 def _hops(results: Results) -> str:
@@ -196,9 +217,11 @@ def _classes(results: Results) -> str:
     lines += _class_lines(rows, shares, "micro_f1")
     is_figure = results["target"] in PICTURED
     note = " The paper prints its Figure 5 without numbers." if is_figure else NOTHING
+    if any(row["method"] == "tridnr" for row in rows):
+        note += " TriDNR is measured without labels, because one fit serves all shares of labels."
     return (
         f"All {results['network']['vertices']:,} vertices are trained on, and the labelled ones "
-        f"classified by a linear SVM.{note}\n\n" + "\n".join(lines) + "\n" + _costs(rows)
+        f"classified by a linear SVM.{note}\n\n" + "\n".join(lines) + "\n" + _costs(results)
     )
 
 
@@ -260,9 +283,9 @@ def _sensitivity(results: Results) -> str:
         figures = [_auc(own, "dmte-paper", "published", percent) for percent in percents]
         lines.append(f"| {name} | {' | '.join(figures)} |")
     return (
-        "Each line changes one thing of the settings behind Table 1. The lines were put together "
-        "after a look at eleven such changes on edges held back from training edges, of which "
-        "none did better than the settings of Table 1 by more than 0.1.\n\n"
+        "Each line changes what it names of the settings behind Table 1. Which lines there are was "
+        "decided after a look at such changes on edges held back from training edges, where none "
+        "was clearly better than the settings of Table 1; those figures were not kept.\n\n"
         + "\n".join(lines)
         + "\n"
     )

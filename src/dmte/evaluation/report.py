@@ -97,6 +97,18 @@ def class_results(results: Results) -> list[dict[str, Any]]:
     ]
 
 
+def median_seconds(results: Results) -> dict[str, float]:
+    """Return the median time of a method's fits, whatever they were asked.
+
+    By the clock, some of many fits take several times as long as the others because of what else
+    the machine does; a mean follows these, and a median does not.
+    """
+    seconds: dict[str, list[float]] = {}
+    for cell, result in results:
+        seconds.setdefault(cell.method, []).append(result["fit_seconds"])
+    return {method: round(statistics.median(taken), 2) for method, taken in seconds.items()}
+
+
 def evaluate_links(
     network: TextualNetwork,
     methods: Sequence[str],

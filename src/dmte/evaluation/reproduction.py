@@ -36,7 +36,7 @@ from dmte.evaluation.experiments import NUM_SEEDS, PERCENTS, load_experiments
 from dmte.evaluation.journal import Journal
 from dmte.evaluation.link_prediction import PROTOCOLS
 from dmte.evaluation.methods import METHODS
-from dmte.evaluation.report import class_results, link_results, provenance
+from dmte.evaluation.report import class_results, link_results, median_seconds, provenance
 from dmte.network import TextualNetwork
 
 MINILM = "b5c9b60c7a7a"
@@ -136,7 +136,7 @@ class Target:
             "edges": len(network.edges),
             "fingerprint": network.fingerprint(),
         }
-        made = provenance(cell for cell, _ in done)
+        made = provenance(cell for cell, _ in done) | {"median_seconds": median_seconds(done)}
         return {"target": self.name, "title": self.title, "network": about} | made | {"rows": rows}
 
 

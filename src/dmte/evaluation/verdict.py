@@ -1,20 +1,22 @@
 """Where the recommended recipe stands beside the best of the others and the paper.
 
 A method counts with the better of its ways to score, dot product or cosine, and two methods are
-compared on the seeds that both have.
+compared on the seeds that both have. A lead is over what was measured, so what was not is named.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
 from dmte.evaluation.experiments import load_experiments
+from dmte.evaluation.methods import LINKS_ONLY, METHODS
 from dmte.evaluation.reproduction import QUICK_PERCENTS, RECIPE
 
 Row = Mapping[str, Any]
 Everything = Mapping[str, Mapping[str, Any]]
 OURS, PAPER = "dmte", "dmte-paper"
+LABELLED = "labelled"
 TIMES = (
     "How long either trains is measured where nothing else runs, by "
     "[benchmarks/reach.py](../benchmarks/README.md#how-long-until-the-links-are-told)."
@@ -28,11 +30,18 @@ class Rival:
     method: str
     score: float
     ours: float
+    seeds: int
+    """How many are common."""
 
     @property
     def lead(self) -> float:
         """By how much the recipe is better."""
         return self.ours - self.score
+
+    @property
+    def is_papers(self) -> bool:
+        """Whether it is one of the paper's own versions."""
+        return self.method.startswith(PAPER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +52,24 @@ class Verdict:
     asked: str
     ours: float
     seeds: int
-    best: Rival | None
-    """The strongest method that is not DMTE."""
-    paper: Rival | None
-    """The strongest of the paper's own versions, measured here."""
+    rivals: Sequence[Rival]
+    """Every other method that was measured."""
     printed: float | None
     """What the paper prints for its word averages."""
+
+    @property
+    def best(self) -> Rival | None:
+        """The strongest method that is not DMTE."""
+        return _strongest(rival for rival in self.rivals if not rival.is_papers)
+
+    @property
+    def paper(self) -> Rival | None:
+        """The strongest of the paper's own versions, measured here."""
+        return _strongest(rival for rival in self.rivals if rival.is_papers)
+
+
+def _strongest(rivals: Iterable[Rival]) -> Rival | None:
+    return min(rivals, key=lambda rival: rival.lead, default=None)
 
 
 def verdicts(everything: Everything) -> list[Verdict]:
@@ -80,23 +101,20 @@ def _values(rows: Sequence[Row]) -> dict[str, list[float]]:
 
 def _verdict(target: str, asked: str, values: Mapping[str, list[float]]) -> Verdict:
     ours = values[OURS]
-    rivals = [_rival(method, figures, ours) for method, figures in values.items() if method != OURS]
-    own = [rival for rival in rivals if rival.method.startswith(PAPER)]
-    others = [rival for rival in rivals if not rival.method.startswith(PAPER)]
+    others = [(method, figures) for method, figures in values.items() if method != OURS]
     return Verdict(
         target=target,
         asked=asked,
         ours=fmean(ours),
         seeds=len(ours),
-        best=min(others, key=lambda rival: rival.lead, default=None),
-        paper=min(own, key=lambda rival: rival.lead, default=None),
+        rivals=[_rival(method, figures, ours) for method, figures in others],
         printed=_printed(target, asked),
     )
 
 
 def _rival(method: str, figures: Sequence[float], ours: Sequence[float]) -> Rival:
     common = min(len(figures), len(ours))  # Seeds are counted from 0 in both.
-    return Rival(method, fmean(figures[:common]), fmean(ours[:common]))
+    return Rival(method, fmean(figures[:common]), fmean(ours[:common]), common)
 
 
 def _is_judged(row: Row) -> bool:
@@ -109,7 +127,7 @@ def _is_judged(row: Row) -> bool:
 
 def _asked(row: Row) -> str:
     if "protocol" not in row:
-        return f"{100 * row['label_fraction']:g} % labelled"
+        return f"{100 * row['label_fraction']:g} % {LABELLED}"
     return f"{100 * row['train_fraction']:g} %, {row['protocol']}"
 
 
@@ -124,23 +142,43 @@ def _printed(target: str, asked: str) -> float | None:
 
 
 def verdict_table(everything: Everything) -> str:
-    """Return the verdicts in Markdown, and what a fit took beside the paper's version."""
+    """Return the verdicts in Markdown, and who has no part in them."""
+    found = verdicts(everything)
     lines = [
-        "| | asked | dmte | seeds | lead over the best other | which | "
-        "lead over the paper's versions | which | the paper prints |",
-        "| --- " * 9 + "|",
+        "| | asked | dmte (seeds) | lead over the best other (common seeds) | which | "
+        "lead over the paper's versions (common seeds) | which | the paper prints |",
+        "| --- " * 8 + "|",
     ]
-    for one in verdicts(everything):
+    for one in found:
         shown = [*_shown(one.best), *_shown(one.paper)]
         printed = "" if one.printed is None else f"{one.printed:.1f}"
         lines.append(
-            f"| {one.target} | {one.asked} | {one.ours:.1f} | {one.seeds} | "
+            f"| {one.target} | {one.asked} | {one.ours:.1f} ({one.seeds}) | "
             f"{' | '.join(shown)} | {printed} |"
         )
-    return "\n".join([*lines, "", TIMES]) + "\n"
+    return "\n".join([*lines, "", *_missing(found), TIMES]) + "\n"
 
 
 def _shown(rival: Rival | None) -> tuple[str, str]:
     if rival is None:
         return "", ""
-    return f"{rival.lead:+.1f}", f"`{rival.method}` {rival.score:.1f}"
+    return f"{rival.lead:+.1f} ({rival.seeds})", f"`{rival.method}` {rival.score:.1f}"
+
+
+def _missing(found: Sequence[Verdict]) -> list[str]:
+    """Return one line of the methods that some verdict on a target does without, if there are."""
+    parts = []
+    for target in dict.fromkeys(one.target for one in found):
+        own = [one for one in found if one.target == target]
+        missing = [method for method in METHODS if any(_lacks(one, method) for one in own)]
+        if missing:
+            parts.append(f"{target} {', '.join(f'`{method}`' for method in missing)}")
+    note = "A lead is over what was measured. Not measured, at one share at least: "
+    return [f"{note}{'; '.join(parts)}.", ""] if parts else []
+
+
+def _lacks(one: Verdict, method: str) -> bool:
+    """Return whether a method that could be measured is not among the rivals."""
+    if method == OURS or (method in LINKS_ONLY and one.asked.endswith(LABELLED)):
+        return False
+    return all(rival.method != method for rival in one.rivals)

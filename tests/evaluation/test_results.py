@@ -1,0 +1,88 @@
+"""What the committed results have to show: baselines done justice, and the recipe ahead of them.
+
+Figures are compared as the page prints them, with one decimal.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmte.evaluation.document import find_row
+from dmte.evaluation.experiments import load_experiments
+from dmte.evaluation.reproduction import RECIPE, read_results
+from dmte.evaluation.verdict import verdicts
+
+RESULTS = Path(__file__).parents[2] / "experiments" / "results"
+SHORTFALL = 3.0
+"""A baseline further below what the paper prints for it was not done justice."""
+FLOORS = {
+    "cora-links": {15: 95.3, 55: 96.7, 95: 97.6},
+    "hepth-links": {15: 95.5, 55: 97.2, 95: 97.6},
+}
+"""What the recipe is held to, strict, by the share of edges trained on."""
+AHEAD_OF_THE_RECIPE = {
+    # A sentence encoder has read much more than the titles of DBLP, a few words each.
+    ("dblp-links", "15 %, strict", "sentence-diffused"),
+    ("dblp-links", "55 %, strict", "sentence-diffused"),
+    # By a tenth of a point on three seeds.
+    ("cora-classes", "30 % labelled", "lsa-diffused"),
+}
+"""Every figure in which another method is better; one that no longer is has to go."""
+
+
+@pytest.fixture(scope="module")
+def everything() -> dict[str, Any]:
+    return read_results(RESULTS)
+
+
+def shown(row: Any) -> float:
+    return round(100 * float(row["auc"]["mean"]), 1)
+
+
+def test_no_baseline_of_the_paper_s_table_is_far_below_what_is_printed(
+    everything: dict[str, Any],
+) -> None:
+    rows = everything["cora-links"]["rows"]
+    gaps = {
+        baseline.method: round(shown(row) - baseline.printed[55], 1)
+        for baseline in load_experiments()
+        if baseline.network == "cora" and baseline.variant is None
+        if (row := find_row(rows, baseline.method, "published", 55)) is not None
+    }
+    assert len(gaps) >= 7
+    assert {method: gap for method, gap in gaps.items() if gap < -SHORTFALL} == {}
+
+
+@pytest.mark.parametrize("target", FLOORS)
+def test_the_recipe_is_above_its_floors(target: str, everything: dict[str, Any]) -> None:
+    rows = everything[target]["rows"]
+    reached = {
+        percent: shown(find_row(rows, "dmte", "strict", percent)) for percent in (15, 55, 95)
+    }
+    below = {percent: auc for percent, auc in reached.items() if auc < FLOORS[target][percent]}
+    assert below == {}
+
+
+def test_the_recipe_is_behind_where_it_is_known_to_be_and_nowhere_else(
+    everything: dict[str, Any],
+) -> None:
+    found = verdicts(everything)
+    assert {one.target for one in found} == set(RECIPE)
+    behind = {
+        (one.target, one.asked, rival.method)
+        for one in found
+        for rival in one.rivals
+        if round(rival.lead, 1) < 0
+    }
+    assert behind == AHEAD_OF_THE_RECIPE
+
+
+def test_the_recipe_is_never_behind_the_paper_s_versions(everything: dict[str, Any]) -> None:
+    leads = {
+        (one.target, one.asked): round(one.paper.lead, 1)
+        for one in verdicts(everything)
+        if one.paper is not None
+    }
+    assert len(leads) == len(verdicts(everything))
+    assert {asked: lead for asked, lead in leads.items() if lead < 0} == {}
