@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from dmte.cli import main
+from dmte.cli import main, reproducing
+from dmte.cli import reproduce as verb
+from dmte.evaluation.reproduction import TARGETS
 from dmte.network import TextualNetwork, write_folder
 from dmte.network.synthetic import PlantedTopics
 
@@ -173,6 +175,7 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
     ("arguments", "message"),
     [
         (["evaluate", "links", "concepts", "--methods", "deepwalking"], "no method 'deepwalking'"),
+        (["evaluate", "links", "concepts", "--methods", "DMTE"], "did you mean dmte?"),
         (["evaluate", "links", "concepts", "--train-fraction", "55"], "between 0 and 1, not 55"),
         (["evaluate", "links", "concepts", "--train-fraction", "half"], "not 'half'"),
         (["evaluate", "links", "concepts", "--protocol", "loose"], "strict, published, not loose"),
@@ -182,6 +185,7 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
         (["evaluate", "classes", "hepth", "--methods", "tfidf"], "has no labels"),
         (["evaluate", "classes", "concepts", "--methods", "adamic-adar"], "has no vectors"),
         (["reproduce", "table-9"], "there is no target 'table-9'"),
+        (["reproduce", "Cora-Link"], "did you mean cora-links"),
         (["reproduce", "zhihu-links"], "data.txt"),
         (["reproduce", "report", "--out", "empty"], "empty holds no results"),
         (["reproduce", "hepth-links", "--methods", "tf"], "no method 'tf'"),
@@ -206,6 +210,11 @@ def test_a_mistake_gets_one_helpful_line(
     assert error.startswith("dmte: ")
     assert error.count("\n") == 1
     assert message in error
+
+
+def test_the_targets_that_help_shows_are_those_that_there_are() -> None:
+    assert set(verb.TARGETS) == set(TARGETS)
+    assert set(verb.GROUPS) == set(reproducing.GROUPS)
 
 
 def test_all_leaves_out_what_is_not_there_and_says_so(alone: Run, tmp_path: Path) -> None:

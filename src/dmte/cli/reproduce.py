@@ -9,6 +9,8 @@ from dmte.cli.evaluate import names
 from dmte.cli.fits import DryRunOption, WorkersOption
 from dmte.cli.flags import QuietOption
 from dmte.cli.output import complete
+from dmte.errors import ConfigError
+from dmte.names import propose
 
 REPORT = "report"
 GROUPS = ("recipe", "all")
@@ -17,6 +19,7 @@ TARGETS = (
     *("cora-classes", "case-study", "training-edges", "sensitivity"),
 )
 """What ``evaluation.reproduction`` has under these names, which help shows without loading it."""
+EVERYTHING = (*TARGETS, *GROUPS, REPORT)
 
 
 def reproduce(
@@ -24,7 +27,7 @@ def reproduce(
         str,
         typer.Argument(
             metavar="TARGET",
-            autocompletion=complete(lambda: [*TARGETS, *GROUPS, REPORT]),
+            autocompletion=complete(lambda: EVERYTHING),
             help=f"{', '.join(TARGETS)}; recipe, which judges the recommended recipe; all; or "
             "report, which writes one page of what is there.",
         ),
@@ -54,6 +57,8 @@ def reproduce(
 
     Finished fits are kept: the same command goes on after an interruption.
     """
+    if target not in EVERYTHING:
+        raise ConfigError(f"there is no target {target!r}; {propose(target, EVERYTHING)}")
     from dmte.cli.reproducing import chooser, measure, report
 
     if target == REPORT:

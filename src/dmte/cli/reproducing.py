@@ -47,11 +47,10 @@ def measure(
     """Make the fits of a target that are wanted and missing; print and write what is there then.
 
     Raises:
-        ConfigError: There is no such target.
         NetworkError: Its data set is not here.
     """
     plans: dict[str, list[Planned]] = {}
-    for targets in _by_network(_targets(target)).values():
+    for targets in _by_network([TARGETS[name] for name in GROUPS.get(target, (target,))]).values():
         network = _read(targets, is_optional=target in GROUPS)
         if network is None:
             continue
@@ -124,13 +123,6 @@ def _show(out: Path, results: Mapping[str, Any], target: Target) -> None:
         return
     _write(out, results)
     print(f"## {target.title}\n\n{section(results)}")
-
-
-def _targets(name: str) -> list[Target]:
-    if name not in {*TARGETS, *GROUPS}:
-        known = ", ".join([*TARGETS, *GROUPS])
-        raise ConfigError(f"there is no target {name!r}; there are {known}")
-    return [TARGETS[member] for member in GROUPS.get(name, (name,))]
 
 
 def report(out: Path, page: Path) -> None:

@@ -11,13 +11,13 @@ Whether edges lead one way only is the reader's argument, whatever is on disk.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from types import MappingProxyType
 
 from dmte.errors import NetworkError, warn
+from dmte.names import close_names
 from dmte.network.cells import Table
 from dmte.network.columns import GUESSED, VERTEX_GUESSES, Columns, find_edge_columns, guess_column
 from dmte.network.content import Content, is_standard_input, kind_of, read_content
@@ -68,7 +68,7 @@ def read_network(
         if format is None and ("/" in str(source) or path.suffix) and not holds(path.exists):
             raise NetworkError(f"{source} does not exist{_sibling_like(path)}")
         wrong = f"{str(source)!r}" if format is None else f"the format {format!r} of {source}"
-        close = get_close_matches(str(source), DATASETS, n=1)
+        close = close_names(str(source), DATASETS, 1)
         hint = f"; did you mean {close[0]}?" if close else _sibling_like(path)
         raise NetworkError(
             f"{wrong} is neither a data set ({', '.join(DATASETS)}) nor a folder that holds "
@@ -86,7 +86,7 @@ def _sibling_like(path: Path) -> str:
         names = [sibling.name for sibling in path.parent.iterdir()]
     except OSError:
         return ""
-    close = get_close_matches(path.name, names, n=1)
+    close = close_names(path.name, names, 1)
     return f"; did you mean {path.with_name(close[0])}?" if close else ""
 
 
