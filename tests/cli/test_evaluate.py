@@ -175,6 +175,8 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
     ("arguments", "message"),
     [
         (["evaluate", "links", "concepts", "--methods", "deepwalking"], "no method 'deepwalking'"),
+        (["evaluate", "links", "concepts", "--methods", ""], "give at least one method"),
+        (["evaluate", "classes", "concepts", "--methods", " ,"], "give at least one method"),
         (["evaluate", "links", "concepts", "--methods", "DMTE"], "did you mean dmte?"),
         (["evaluate", "links", "concepts", "--train-fraction", "55"], "between 0 and 1, not 55"),
         (["evaluate", "links", "concepts", "--train-fraction", "half"], "not 'half'"),
@@ -188,6 +190,7 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
         (["reproduce", "Cora-Link"], "did you mean cora-links"),
         (["reproduce", "zhihu-links"], "data.txt"),
         (["reproduce", "report", "--out", "empty"], "empty holds no results"),
+        (["reproduce", "hepth-links", "--methods", ""], "give at least one method"),
         (["reproduce", "hepth-links", "--methods", "tf"], "no method 'tf'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -189,11 +189,12 @@ def able(methods: list[str], features: Path | None = None) -> list[str]:
     """Return the methods, having said on stderr which of ``all`` cannot run here, and why.
 
     Raises:
-        ConfigError: One that was named cannot run here, or none reads the features.
+        ConfigError: None was named, or one that cannot run here, or none reads the features.
     """
     from dmte.embedding import why_not
-    from dmte.evaluation.methods import find_method, left_out, reads_features
+    from dmte.evaluation.methods import choose_methods, find_method, left_out, reads_features
 
+    choose_methods(methods)
     has_features = features is not None
     if has_features and not any(method == ALL or reads_features(method) for method in methods):
         raise unread_features(f"--methods {','.join(methods)}")

@@ -16,7 +16,7 @@ from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkErro
 from dmte.evaluation.cells import Cell, unable
 from dmte.evaluation.document import document, find_row, section
 from dmte.evaluation.journal import Journal
-from dmte.evaluation.methods import find_method
+from dmte.evaluation.methods import ALL, METHODS, choose_methods
 from dmte.evaluation.plan import Planned, plan
 from dmte.evaluation.reproduction import (
     HOP_WEIGHTS,
@@ -74,14 +74,15 @@ def chooser(
     """Return what tells whether a cell was asked for.
 
     Raises:
-        ConfigError: There is no such method.
+        ConfigError: There is no such method, or none was named.
     """
-    for method in methods or ():
-        find_method(method)
+    named = list(METHODS) if methods is None else choose_methods(methods)
+    # Of all methods, those that cannot run here are told of, like any other that was planned.
+    chosen = set(METHODS if ALL in (methods or ()) else named)
 
     def is_wanted(cell: Cell) -> bool:
         return (
-            (methods is None or cell.method in methods)
+            cell.method in chosen
             and (seeds is None or cell.seed < seeds)
             and (not quick or is_quick(cell, slow_too=methods is not None))
         )

@@ -71,9 +71,11 @@ def choose_methods(
     """Return the names, ``all`` standing for every method that can run here.
 
     Raises:
-        ConfigError: A name is no method's, or that method has no vectors although it needs them,
-            or cannot read the features there are.
+        ConfigError: There is no name, or one is no method's, or that method has no vectors although
+            it needs them, or cannot read the features there are.
     """
+    if not names:
+        raise ConfigError(f"give at least one method: {ALL}, or some of {', '.join(METHODS)}")
     chosen = []
     for name in names:
         if name == ALL:
