@@ -128,6 +128,13 @@ def test_a_reproduction_goes_on_where_it_stopped(
     assert "| TF-IDF | 15 % |" in (tmp_path / "hepth-links" / "table.md").read_text()
     results = json.loads((tmp_path / "hepth-links" / "results.json").read_text())
     assert results["seeds"] == [0, 1]
+    table = tmp_path / "hepth-links" / "table.md"
+    written = table.read_text()
+    table.unlink()
+    anew = alone("reproduce", "hepth-links", "--seeds", "0", "--out", str(tmp_path))
+    assert anew.returncode == 0, anew.stderr
+    assert "0 fits to make" in anew.stderr
+    assert table.read_text() == written
     report = inside("reproduce", "report", "--out", str(tmp_path))
     assert report.returncode == 0, report.stderr
     assert "## Link prediction on HepTh" in (tmp_path / "reproduction.md").read_text()
@@ -191,6 +198,12 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
         (["reproduce", "zhihu-links"], "data.txt"),
         (["reproduce", "report", "--out", "empty"], "empty holds no results"),
         (["reproduce", "hepth-links", "--methods", ""], "give at least one method"),
+        (["reproduce", "hepth-links", "--seeds", "-2"], "at least 1, or 0 to fit nothing"),
+        (["reproduce", "case-study", "--methods", "adamic-adar"], "it has dmte-paper"),
+        (["reproduce", "sensitivity", "--quick"], "leave out --quick"),
+        (["reproduce", "hepth-links", "--page", "page.md"], "does not take --page"),
+        (["reproduce", "report", "--methods", "foo"], "does not take --methods"),
+        (["reproduce", "report", "--quick", "--seeds", "0"], "does not take --seeds or --quick"),
         (["reproduce", "hepth-links", "--methods", "tf"], "no method 'tf'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

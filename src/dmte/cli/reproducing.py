@@ -5,7 +5,7 @@ It stands apart from the verb's options, which help shows without loading all th
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -50,7 +50,7 @@ def measure(
         NetworkError: Its data set is not here.
     """
     plans: dict[str, list[Planned]] = {}
-    for targets in _by_network([TARGETS[name] for name in GROUPS.get(target, (target,))]).values():
+    for targets in _by_network(_targets(target)).values():
         network = _read(targets, is_optional=target in GROUPS)
         if network is None:
             continue
@@ -69,13 +69,16 @@ def measure(
 
 
 def chooser(
-    methods: Sequence[str] | None, seeds: int | None, *, quick: bool
+    target: str, methods: Sequence[str] | None, seeds: int | None, *, quick: bool
 ) -> Callable[[Cell], bool]:
-    """Return what tells whether a cell was asked for.
+    """Return what tells whether a cell was asked for; with no seeds at all none is.
 
     Raises:
-        ConfigError: There is no such method, or none was named.
+        ConfigError: There is no such method, the seeds are fewer than none, or the target has no
+            cell that was asked for.
     """
+    if seeds is not None and seeds < 0:
+        raise ConfigError(f"seeds must be at least 1, or 0 to fit nothing, not {seeds}")
     named = list(METHODS) if methods is None else choose_methods(methods)
     # Of all methods, those that cannot run here are told of, like any other that was planned.
     chosen = set(METHODS if ALL in (methods or ()) else named)
@@ -87,7 +90,22 @@ def chooser(
             and (not quick or is_quick(cell, slow_too=methods is not None))
         )
 
+    cells = [cell for one in _targets(target) for cell in one.plan(one.network)]
+    if seeds != 0 and not any(map(is_wanted, cells)):
+        raise _nothing_left(target, cells, chosen)
     return is_wanted
+
+
+def _nothing_left(target: str, cells: Sequence[Cell], chosen: Container[str]) -> ConfigError:
+    """Return why no cell of a target was asked for."""
+    measured = list(dict.fromkeys(cell.method for cell in cells))
+    if any(method in chosen for method in measured):
+        return ConfigError(f"{target} has no fit that is quick; leave out --quick")
+    return ConfigError(f"{target} has no fit of the methods named; it has {', '.join(measured)}")
+
+
+def _targets(name: str) -> list[Target]:
+    return [TARGETS[member] for member in GROUPS.get(name, (name,))]
 
 
 def _read(targets: Sequence[Target], *, is_optional: bool) -> TextualNetwork | None:
