@@ -2,8 +2,9 @@
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import torch
 
 from dmte.cli import main, reproducing
 from dmte.cli import reproduce as verb
+from dmte.evaluation.cells import Cell
+from dmte.evaluation.report import LINK_FIGURES
 from dmte.evaluation.reproduction import TARGETS
 from dmte.network import TextualNetwork, write_folder
 from dmte.network.synthetic import PlantedTopics
@@ -226,6 +229,26 @@ def test_a_mistake_gets_one_helpful_line(
     assert error.startswith("dmte: ")
     assert error.count("\n") == 1
     assert message in error
+
+
+def test_the_recipe_ends_in_a_verdict(
+    alone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(cells: Sequence[Cell], *_: Any, **__: Any) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        for cell in cells:
+            figures = dict.fromkeys(LINK_FIGURES, 0.9 if cell.method == "dmte" else 0.8)
+            costs = {"fit_seconds": 1.0, "peak_mb": 1}
+            leaks = dict.fromkeys(("hidden_edges", "self_loops", "trained_on"), 0)
+            yield cell, {"scores": {"dot": figures}} | costs | leaks
+
+    monkeypatch.setattr(reproducing, "run_with_progress", run)
+    asked = ("reproduce", "recipe", "--quick", "--seeds", "1", "--out", str(tmp_path), "--methods")
+    done = alone(*asked, "tfidf")
+    assert "## The recommended recipe" not in done.stdout  # Nothing to judge.
+    done = alone(*asked, "dmte,tfidf")
+    assert done.returncode == 0, done.stderr
+    _, verdict = done.stdout.split("## The recommended recipe")
+    assert "| hepth-links | 15 %, published | 90.0 | 1 | +10.0 | `tfidf` 80.0 |" in verdict
 
 
 def test_the_targets_that_help_shows_are_those_that_there_are() -> None:

@@ -28,10 +28,13 @@ from dmte.evaluation.reproduction import (
     read_results,
     write_results,
 )
+from dmte.evaluation.verdict import verdict_table, verdicts
 from dmte.network import TextualNetwork, read_network
 from dmte.plots import Line, draw_lines
 
-GROUPS = {"recipe": RECIPE, "all": tuple(TARGETS)}
+JUDGED = "recipe"
+"""The group whose tables end in a verdict."""
+GROUPS = {JUDGED: RECIPE, "all": tuple(TARGETS)}
 """Names of several targets."""
 
 
@@ -50,6 +53,7 @@ def measure(
         NetworkError: Its data set is not here.
     """
     plans: dict[str, list[Planned]] = {}
+    found: dict[str, Mapping[str, Any]] = {}
     for targets in _by_network(_targets(target)).values():
         network = _read(targets, is_optional=target in GROUPS)
         if network is None:
@@ -63,9 +67,12 @@ def measure(
             continue
         _complete(name, missing, journals, workers, quiet=quiet)
         for one in targets:
-            _show(out, one.results(network, journals[one.name]), one)
+            found[one.name] = one.results(network, journals[one.name])
+            _show(out, found[one.name], one)
     if dry_run:
         show_plan(plans, workers)
+    elif target == JUDGED and verdicts(found):
+        print(f"## The recommended recipe\n\n{verdict_table(found)}", end="")
 
 
 def chooser(
