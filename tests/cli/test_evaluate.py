@@ -3,6 +3,7 @@
 import json
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 
 from dmte.cli import main, reproducing
 from dmte.cli import reproduce as verb
+from dmte.cli.evaluate import side_by_side
 from dmte.evaluation.cells import Cell
 from dmte.evaluation.report import LINK_FIGURES
 from dmte.evaluation.reproduction import TARGETS
@@ -81,8 +83,48 @@ def test_links_and_classes_are_tables_for_people(alone: Run) -> None:
     assert row.split()[:2] == ["tfidf", "own"]
     done = alone("evaluate", "classes", "concepts", "--methods", "tfidf", "--seeds", "2", "--quiet")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("tfidf") == 4
+    beside, *each = done.stdout.split("% of the labelled vertices trained on")
+    assert len(each) == 4
+    heads, row = beside.splitlines()[4:6]
+    assert heads.split() == [
+        "method",
+        "10",
+        "%",
+        "±",
+        "30",
+        "%",
+        "±",
+        "50",
+        "%",
+        "±",
+        "70",
+        "%",
+        "±",
+    ]
+    first_of_each = [part.splitlines()[3].split()[1:3] for part in each]
+    assert row.split() == ["tfidf", *chain(*first_of_each)]
     assert "10 % of the labelled vertices trained on" in done.stdout
+
+
+def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def row(method: str, share: float, mean: float) -> dict[str, Any]:
+        return {"method": method, "train_fraction": share, "auc": {"mean": mean, "std": 0.01}}
+
+    rows = [row("tfidf", 0.5, 0.9), row("tfidf", 0.15, 0.8), row("lsa", 0.5, 0.7)]
+    wide = side_by_side(rows, "auc", [0.15, 0.5])
+    assert [line.split() for line in wide.splitlines()] == [
+        ["method", "15", "%", "±", "50", "%", "±"],
+        ["tfidf", "80.0", "1.0", "90.0", "1.0"],
+        ["lsa", "70.0", "1.0"],
+    ]
+    assert wide.splitlines()[1].index("90.0") == wide.splitlines()[2].index("70.0")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("dmte.cli.evaluate.terminal_width", lambda: 30)
+    first, second = side_by_side(rows, "auc", [0.15, 0.5]).split("\n\n")
+    assert first.splitlines()[1].split() == ["tfidf", "80.0", "1.0"]
+    assert second.splitlines()[1].split() == ["tfidf", "90.0", "1.0"]
 
 
 def test_dmte_learns_from_features_and_others_from_texts(
@@ -242,10 +284,10 @@ def test_the_recipe_ends_in_a_verdict(
             yield cell, {"scores": {"dot": figures}} | costs | leaks
 
     monkeypatch.setattr(reproducing, "run_with_progress", run)
-    asked = ("reproduce", "recipe", "--quick", "--seeds", "1", "--out", str(tmp_path), "--methods")
-    done = alone(*asked, "tfidf")
-    assert "## The recommended recipe" not in done.stdout  # Nothing to judge.
-    done = alone(*asked, "dmte,tfidf")
+    done = alone(
+        *("reproduce", "recipe", "--quick", "--methods", "dmte,tfidf", "--seeds", "1"),
+        *("--out", str(tmp_path)),
+    )
     assert done.returncode == 0, done.stderr
     _, verdict = done.stdout.split("## The recommended recipe")
     assert "| hepth-links | 15 %, published | 90.0 | 1 | +10.0 | `tfidf` 80.0 |" in verdict
