@@ -17,13 +17,13 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from dmte.config import Settings
 from dmte.errors import ConfigError
+from dmte.names import close_names
 from dmte.objective import ObjectiveWeights
 
 NONE = "none"
@@ -118,7 +118,7 @@ def _parse(path: Path) -> dict[str, Any]:
 
 
 def _hint(name: str, known: Mapping[str, Any]) -> str:
-    close = get_close_matches(name.replace("-", "_"), known, n=2)
+    close = close_names(name, known, 2)
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 

@@ -146,7 +146,7 @@ def test_an_unknown_name_is_refused_before_anything_is_fetched(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     line = refusal(dmte(capsys, "download", "tiny", "tinny"))
-    assert line == "dmte: there is no data set 'tinny'; there are concepts, tiny\n"
+    assert line == "dmte: there is no data set 'tinny'; did you mean tiny?\n"
     assert not root.exists()
 
 

@@ -2,14 +2,21 @@
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from dmte.cli import main
+from dmte.cli import main, reproducing
+from dmte.cli import reproduce as verb
+from dmte.cli.evaluate import side_by_side
+from dmte.evaluation.cells import Cell
+from dmte.evaluation.report import LINK_FIGURES
+from dmte.evaluation.reproduction import TARGETS
 from dmte.network import TextualNetwork, write_folder
 from dmte.network.synthetic import PlantedTopics
 
@@ -76,8 +83,48 @@ def test_links_and_classes_are_tables_for_people(alone: Run) -> None:
     assert row.split()[:2] == ["tfidf", "own"]
     done = alone("evaluate", "classes", "concepts", "--methods", "tfidf", "--seeds", "2", "--quiet")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("tfidf") == 4
+    beside, *each = done.stdout.split("% of the labelled vertices trained on")
+    assert len(each) == 4
+    heads, row = beside.splitlines()[4:6]
+    assert heads.split() == [
+        "method",
+        "10",
+        "%",
+        "±",
+        "30",
+        "%",
+        "±",
+        "50",
+        "%",
+        "±",
+        "70",
+        "%",
+        "±",
+    ]
+    first_of_each = [part.splitlines()[3].split()[1:3] for part in each]
+    assert row.split() == ["tfidf", *chain(*first_of_each)]
     assert "10 % of the labelled vertices trained on" in done.stdout
+
+
+def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def row(method: str, share: float, mean: float) -> dict[str, Any]:
+        return {"method": method, "train_fraction": share, "auc": {"mean": mean, "std": 0.01}}
+
+    rows = [row("tfidf", 0.5, 0.9), row("tfidf", 0.15, 0.8), row("lsa", 0.5, 0.7)]
+    wide = side_by_side(rows, "auc", [0.15, 0.5])
+    assert [line.split() for line in wide.splitlines()] == [
+        ["method", "15", "%", "±", "50", "%", "±"],
+        ["tfidf", "80.0", "1.0", "90.0", "1.0"],
+        ["lsa", "70.0", "1.0"],
+    ]
+    assert wide.splitlines()[1].index("90.0") == wide.splitlines()[2].index("70.0")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("dmte.cli.evaluate.terminal_width", lambda: 30)
+    first, second = side_by_side(rows, "auc", [0.15, 0.5]).split("\n\n")
+    assert first.splitlines()[1].split() == ["tfidf", "80.0", "1.0"]
+    assert second.splitlines()[1].split() == ["tfidf", "90.0", "1.0"]
 
 
 def test_dmte_learns_from_features_and_others_from_texts(
@@ -126,6 +173,13 @@ def test_a_reproduction_goes_on_where_it_stopped(
     assert "| TF-IDF | 15 % |" in (tmp_path / "hepth-links" / "table.md").read_text()
     results = json.loads((tmp_path / "hepth-links" / "results.json").read_text())
     assert results["seeds"] == [0, 1]
+    table = tmp_path / "hepth-links" / "table.md"
+    written = table.read_text()
+    table.unlink()
+    anew = alone("reproduce", "hepth-links", "--seeds", "0", "--out", str(tmp_path))
+    assert anew.returncode == 0, anew.stderr
+    assert "0 fits to make" in anew.stderr
+    assert table.read_text() == written
     report = inside("reproduce", "report", "--out", str(tmp_path))
     assert report.returncode == 0, report.stderr
     assert "## Link prediction on HepTh" in (tmp_path / "reproduction.md").read_text()
@@ -173,6 +227,9 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
     ("arguments", "message"),
     [
         (["evaluate", "links", "concepts", "--methods", "deepwalking"], "no method 'deepwalking'"),
+        (["evaluate", "links", "concepts", "--methods", ""], "give at least one method"),
+        (["evaluate", "classes", "concepts", "--methods", " ,"], "give at least one method"),
+        (["evaluate", "links", "concepts", "--methods", "DMTE"], "did you mean dmte?"),
         (["evaluate", "links", "concepts", "--train-fraction", "55"], "between 0 and 1, not 55"),
         (["evaluate", "links", "concepts", "--train-fraction", "half"], "not 'half'"),
         (["evaluate", "links", "concepts", "--protocol", "loose"], "strict, published, not loose"),
@@ -182,8 +239,16 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
         (["evaluate", "classes", "hepth", "--methods", "tfidf"], "has no labels"),
         (["evaluate", "classes", "concepts", "--methods", "adamic-adar"], "has no vectors"),
         (["reproduce", "table-9"], "there is no target 'table-9'"),
+        (["reproduce", "Cora-Link"], "did you mean cora-links"),
         (["reproduce", "zhihu-links"], "data.txt"),
         (["reproduce", "report", "--out", "empty"], "empty holds no results"),
+        (["reproduce", "hepth-links", "--methods", ""], "give at least one method"),
+        (["reproduce", "hepth-links", "--seeds", "-2"], "at least 1, or 0 to fit nothing"),
+        (["reproduce", "case-study", "--methods", "adamic-adar"], "it has dmte-paper"),
+        (["reproduce", "sensitivity", "--quick"], "leave out --quick"),
+        (["reproduce", "hepth-links", "--page", "page.md"], "does not take --page"),
+        (["reproduce", "report", "--methods", "foo"], "does not take --methods"),
+        (["reproduce", "report", "--quick", "--seeds", "0"], "does not take --seeds or --quick"),
         (["reproduce", "hepth-links", "--methods", "tf"], "no method 'tf'"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -206,6 +271,31 @@ def test_a_mistake_gets_one_helpful_line(
     assert error.startswith("dmte: ")
     assert error.count("\n") == 1
     assert message in error
+
+
+def test_the_recipe_ends_in_a_verdict(
+    alone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(cells: Sequence[Cell], *_: Any, **__: Any) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        for cell in cells:
+            figures = dict.fromkeys(LINK_FIGURES, 0.9 if cell.method == "dmte" else 0.8)
+            costs = {"fit_seconds": 1.0, "peak_mb": 1}
+            leaks = dict.fromkeys(("hidden_edges", "self_loops", "trained_on"), 0)
+            yield cell, {"scores": {"dot": figures}} | costs | leaks
+
+    monkeypatch.setattr(reproducing, "run_with_progress", run)
+    done = alone(
+        *("reproduce", "recipe", "--quick", "--methods", "dmte,tfidf", "--seeds", "1"),
+        *("--out", str(tmp_path)),
+    )
+    assert done.returncode == 0, done.stderr
+    _, verdict = done.stdout.split("## The recommended recipe")
+    assert "| hepth-links | 15 %, published | 90.0 | 1 | +10.0 | `tfidf` 80.0 |" in verdict
+
+
+def test_the_targets_that_help_shows_are_those_that_there_are() -> None:
+    assert set(verb.TARGETS) == set(TARGETS)
+    assert set(verb.GROUPS) == set(reproducing.GROUPS)
 
 
 def test_all_leaves_out_what_is_not_there_and_says_so(alone: Run, tmp_path: Path) -> None:

@@ -219,6 +219,7 @@ TEXTS = {
     "a folder without anything": Case("train net --out m", {"net/readme.txt": ""}, "net holds"),
     "a network that is not there": Case("train nowhere --out m", {}, "nowhere"),
     "a data set misspelled": Case("info cncepts", {}, "did you mean concepts?"),
+    "a data set in capitals": Case("info CORA", {}, "did you mean cora?"),
 }
 
 FOLDERS = {
@@ -380,6 +381,7 @@ OUTPUTS = {
 
 SETTINGS = {
     "a verb misspelled": Case("trian net.jsonl", {}, "did you mean train"),
+    "a verb in capitals": Case("Train net.jsonl", {}, "did you mean train"),
     "an option misspelled": Case("train net.jsonl --out m --epoch 3", {}, "--epoch"),
     "a width of nothing": Case("train net.jsonl --out m --dim 0", {}, "dim must be"),
     "a width that is no number": Case("train net.jsonl --out m --dim wide", {}, "--dim"),

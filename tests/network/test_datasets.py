@@ -163,6 +163,6 @@ def test_what_is_missing_is_said_with_its_place_and_its_remedy(home: Path) -> No
     assert message.endswith(f"puts what is missing into {home / 'cora'}")
 
 
-def test_an_unknown_name_is_refused_with_those_there_are() -> None:
-    with pytest.raises(NetworkError, match="no data set 'corra'; there are concepts, cora, "):
-        get_dataset("corra")
+def test_an_unknown_name_is_refused_with_what_comes_close() -> None:
+    with pytest.raises(NetworkError, match="no data set 'COR'; did you mean cora"):
+        get_dataset("COR")

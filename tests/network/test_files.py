@@ -366,6 +366,21 @@ def test_what_does_not_exist_is_said_to_be_missing(tmp_path: Path) -> None:
         read_network(tmp_path / "nots")
 
 
+@pytest.mark.parametrize("name", ["README.md", "Roses.MDX"])
+def test_a_single_note_is_refused_with_its_folder(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("[[b]]")
+    with pytest.raises(NetworkError, match="single Markdown file") as error:
+        read_network(tmp_path / name)
+    assert str(error.value).endswith(f"give {tmp_path} for the folder that it is in")
+
+
+def test_what_was_refused_is_not_proposed(tmp_path: Path) -> None:
+    for name in ("notes.txt", "notes.tsv"):
+        (tmp_path / name).touch()
+    with pytest.raises(NetworkError, match=r"did you mean .*/notes\.tsv\?"):
+        read_network(tmp_path / "notes.txt")
+
+
 def test_a_data_set_that_is_not_here_says_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
     needed = "set DMTE_DATA to a folder that holds cora/data.txt and cora/graph.txt and cora/group"
     with pytest.raises(NetworkError, match=f"DMTE_DATA is not set; {needed}"):

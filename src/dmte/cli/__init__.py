@@ -9,7 +9,6 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
@@ -23,6 +22,7 @@ from typer.exceptions import TyperException
 from dmte.cli.flags import IS_DEBUGGING, DebugOption, with_flags
 from dmte.cli.line import LINE
 from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostProcessError
+from dmte.names import propose
 
 INTERRUPTED = 130
 """The exit code of a process that Ctrl-C ended, by the shell's convention; typer's as well."""
@@ -70,11 +70,7 @@ class Verbs(TyperGroup):
         if cmd_name not in VERBS:
             if ctx.resilient_parsing:  # A shell completes; it has no place for a message.
                 return None
-            close = get_close_matches(cmd_name, VERBS)
-            hint = (
-                f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(VERBS)}"
-            )
-            raise ConfigError(f"there is no command {cmd_name!r}; {hint}")
+            raise ConfigError(f"there is no command {cmd_name!r}; {propose(cmd_name, VERBS)}")
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
         if self._is_listed:
             alone.command(cmd_name, help=VERBS[cmd_name])(_nothing)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, no_type_check
 
@@ -120,6 +120,8 @@ def evaluate_links(
         _dump(network, cells, rows, protocol=protocol)
         return
     print(f"{network!r}, {protocol} protocol, {_which(seeds)}{_readers(cells, features)}")
+    if len(fractions) > 1:
+        print(f"\nAUC by the share trained on\n\n{side_by_side(rows, 'auc', fractions)}")
     for fraction in fractions:
         asked = [row for row in rows if row["train_fraction"] == fraction]
         print(f"\n{100 * fraction:g} % trained on{_leaks(asked)}\n")
@@ -160,6 +162,9 @@ def evaluate_classes(
         _dump(network, cells, rows)
         return
     print(f"{network!r}, {_which(seeds)}{_readers(cells, features)}")
+    if len(fractions) > 1:
+        beside = side_by_side(rows, "macro_f1", fractions)
+        print(f"\nMacro-F1 by the share of the labelled vertices trained on\n\n{beside}")
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
         print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))
@@ -189,11 +194,12 @@ def able(methods: list[str], features: Path | None = None) -> list[str]:
     """Return the methods, having said on stderr which of ``all`` cannot run here, and why.
 
     Raises:
-        ConfigError: One that was named cannot run here, or none reads the features.
+        ConfigError: None was named, or one that cannot run here, or none reads the features.
     """
     from dmte.embedding import why_not
-    from dmte.evaluation.methods import find_method, left_out, reads_features
+    from dmte.evaluation.methods import choose_methods, find_method, left_out, reads_features
 
+    choose_methods(methods)
     has_features = features is not None
     if has_features and not any(method == ALL or reads_features(method) for method in methods):
         raise unread_features(f"--methods {','.join(methods)}")
@@ -235,27 +241,65 @@ def numbers(option: str, text: str) -> list[float]:
         ) from problem
 
 
+def side_by_side(rows: Sequence[dict[str, Any]], figure: str, shares: Sequence[float]) -> str:
+    """Return one figure in per cent with its spread, a line per method and a column per share.
+
+    Where a terminal is too narrow for all the shares, those that are left follow below.
+    """
+    width = _method_width(rows)
+    head = _head(rows, width)
+    found: dict[str, dict[float, str]] = {}
+    for row in rows:
+        share = row["train_fraction" if "train_fraction" in row else "label_fraction"]
+        found.setdefault(_name(row, width), {})[share] = _percent(row[figure])
+    room = terminal_width() - len(head) if sys.stdout.isatty() else 10**6
+    most = max(room // 16, 1)
+    blocks = [shares[start : start + most] for start in range(0, len(shares), most)]
+    return "\n\n".join(_block(head, found, block) for block in blocks)
+
+
+def _block(head: str, found: Mapping[str, Mapping[float, str]], shares: Sequence[float]) -> str:
+    lines = [head + "".join(f"{f'{100 * share:g} %':>10}{'±':>6}" for share in shares)]
+    for name, cells in found.items():
+        lines.append(name + "".join(cells.get(share, " " * 16) for share in shares))
+    return "\n".join(line.rstrip() for line in lines)
+
+
 def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
     """Return the rows as aligned lines, in per cent, with every figure's spread over seeds."""
-    width = max(map(len, ["method", *(row["method"] for row in rows)]))
-    ways = any("score" in row for row in rows)
+    width = _method_width(rows)
+    head = _head(rows, width)
     first, *others = figures
     # Method, way, first figure with its interval, seconds and memory; two columns a figure more.
-    room = terminal_width() - (width + 8 * ways + 32 + 17) if sys.stdout.isatty() else 10**6
+    room = terminal_width() - (len(head) + 32 + 17) if sys.stdout.isatty() else 10**6
     others, hidden = others[: max(room, 0) // 16], others[max(room, 0) // 16 :]
     heads = f"{TITLES[first]:>10}{'±':>6}{'95 % interval':>16}"
     heads += "".join(f"{TITLES[figure]:>10}{'±':>6}" for figure in others)
-    lines = [f"{'method':<{width}}{'  score ' if ways else ''}{heads}{'fit s':>9}{'MB':>8}"]
+    lines = [f"{head}{heads}{'fit s':>9}{'MB':>8}"]
     for row in rows:
-        way = f"  {row['score']:<6}" if ways else ""
         memory = "" if row["peak_mb"] is None else f"{row['peak_mb']:,}"
         cells = f"{_percent(row[first])}{_interval(row[first]):>16}"
         cells += "".join(_percent(row[figure]) for figure in others)
-        lines.append(f"{row['method']:<{width}}{way}{cells}{row['fit_seconds']:>9.1f}{memory:>8}")
+        lines.append(f"{_name(row, width)}{cells}{row['fit_seconds']:>9.1f}{memory:>8}")
     if hidden:
         left_out = ", ".join(TITLES[figure] for figure in hidden)
         lines.append(f"{left_out}: in a wider window, in a file, and with --json")
     return "\n".join(lines)
+
+
+def _method_width(rows: Sequence[dict[str, Any]]) -> int:
+    return max(map(len, ["method", *(row["method"] for row in rows)]))
+
+
+def _head(rows: Sequence[dict[str, Any]], width: int) -> str:
+    ways = any("score" in row for row in rows)
+    return f"{'method':<{width}}{'  score ' if ways else ''}"
+
+
+def _name(row: dict[str, Any], width: int) -> str:
+    """Return whose figures follow: the method, and the way it scores if it has several."""
+    way = f"  {row['score']:<6}" if "score" in row else ""
+    return f"{row['method']:<{width}}{way}"
 
 
 def _percent(summary: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ It stands apart from the verb's options, which help shows without loading all th
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,7 @@ from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkErro
 from dmte.evaluation.cells import Cell, unable
 from dmte.evaluation.document import document, find_row, section
 from dmte.evaluation.journal import Journal
-from dmte.evaluation.methods import find_method
+from dmte.evaluation.methods import ALL, METHODS, choose_methods
 from dmte.evaluation.plan import Planned, plan
 from dmte.evaluation.reproduction import (
     HOP_WEIGHTS,
@@ -28,10 +28,13 @@ from dmte.evaluation.reproduction import (
     read_results,
     write_results,
 )
+from dmte.evaluation.verdict import verdict_table, verdicts
 from dmte.network import TextualNetwork, read_network
 from dmte.plots import Line, draw_lines
 
-GROUPS = {"recipe": RECIPE, "all": tuple(TARGETS)}
+JUDGED = "recipe"
+"""The group whose tables end in a verdict."""
+GROUPS = {JUDGED: RECIPE, "all": tuple(TARGETS)}
 """Names of several targets."""
 
 
@@ -47,10 +50,10 @@ def measure(
     """Make the fits of a target that are wanted and missing; print and write what is there then.
 
     Raises:
-        ConfigError: There is no such target.
         NetworkError: Its data set is not here.
     """
     plans: dict[str, list[Planned]] = {}
+    found: dict[str, Mapping[str, Any]] = {}
     for targets in _by_network(_targets(target)).values():
         network = _read(targets, is_optional=target in GROUPS)
         if network is None:
@@ -64,30 +67,52 @@ def measure(
             continue
         _complete(name, missing, journals, workers, quiet=quiet)
         for one in targets:
-            _show(out, one.results(network, journals[one.name]), one)
+            found[one.name] = one.results(network, journals[one.name])
+            _show(out, found[one.name], one)
     if dry_run:
         show_plan(plans, workers)
+    elif target == JUDGED and verdicts(found):
+        print(f"## The recommended recipe\n\n{verdict_table(found)}", end="")
 
 
 def chooser(
-    methods: Sequence[str] | None, seeds: int | None, *, quick: bool
+    target: str, methods: Sequence[str] | None, seeds: int | None, *, quick: bool
 ) -> Callable[[Cell], bool]:
-    """Return what tells whether a cell was asked for.
+    """Return what tells whether a cell was asked for; with no seeds at all none is.
 
     Raises:
-        ConfigError: There is no such method.
+        ConfigError: There is no such method, the seeds are fewer than none, or the target has no
+            cell that was asked for.
     """
-    for method in methods or ():
-        find_method(method)
+    if seeds is not None and seeds < 0:
+        raise ConfigError(f"seeds must be at least 1, or 0 to fit nothing, not {seeds}")
+    named = list(METHODS) if methods is None else choose_methods(methods)
+    # Of all methods, those that cannot run here are told of, like any other that was planned.
+    chosen = set(METHODS if ALL in (methods or ()) else named)
 
     def is_wanted(cell: Cell) -> bool:
         return (
-            (methods is None or cell.method in methods)
+            cell.method in chosen
             and (seeds is None or cell.seed < seeds)
             and (not quick or is_quick(cell, slow_too=methods is not None))
         )
 
+    cells = [cell for one in _targets(target) for cell in one.plan(one.network)]
+    if seeds != 0 and not any(map(is_wanted, cells)):
+        raise _nothing_left(target, cells, chosen)
     return is_wanted
+
+
+def _nothing_left(target: str, cells: Sequence[Cell], chosen: Container[str]) -> ConfigError:
+    """Return why no cell of a target was asked for."""
+    measured = list(dict.fromkeys(cell.method for cell in cells))
+    if any(method in chosen for method in measured):
+        return ConfigError(f"{target} has no fit that is quick; leave out --quick")
+    return ConfigError(f"{target} has no fit of the methods named; it has {', '.join(measured)}")
+
+
+def _targets(name: str) -> list[Target]:
+    return [TARGETS[member] for member in GROUPS.get(name, (name,))]
 
 
 def _read(targets: Sequence[Target], *, is_optional: bool) -> TextualNetwork | None:
@@ -124,13 +149,6 @@ def _show(out: Path, results: Mapping[str, Any], target: Target) -> None:
         return
     _write(out, results)
     print(f"## {target.title}\n\n{section(results)}")
-
-
-def _targets(name: str) -> list[Target]:
-    if name not in {*TARGETS, *GROUPS}:
-        known = ", ".join([*TARGETS, *GROUPS])
-        raise ConfigError(f"there is no target {name!r}; there are {known}")
-    return [TARGETS[member] for member in GROUPS.get(name, (name,))]
 
 
 def report(out: Path, page: Path) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
@@ -11,6 +10,7 @@ from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.embedding import Method, why_not
 from dmte.errors import ConfigError
 from dmte.method import DmteMethod
+from dmte.names import propose
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
@@ -40,9 +40,7 @@ def find_method(name: str) -> Method:
     """
     if name in METHODS:
         return METHODS[name]
-    close = get_close_matches(name, METHODS, n=2)
-    hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(METHODS)}"
-    raise ConfigError(f"there is no method {name!r}; {hint}")
+    raise ConfigError(f"there is no method {name!r}; {propose(name, METHODS)}")
 
 
 def reads_features(name: str) -> bool:
@@ -73,9 +71,11 @@ def choose_methods(
     """Return the names, ``all`` standing for every method that can run here.
 
     Raises:
-        ConfigError: A name is no method's, or that method has no vectors although it needs them,
-            or cannot read the features there are.
+        ConfigError: There is no name, or one is no method's, or that method has no vectors although
+            it needs them, or cannot read the features there are.
     """
+    if not names:
+        raise ConfigError(f"give at least one method: {ALL}, or some of {', '.join(METHODS)}")
     chosen = []
     for name in names:
         if name == ALL:

@@ -18,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dmte.errors import NetworkError
+from dmte.names import propose
 
 DATA_VARIABLE = "DMTE_DATA"
 """The environment variable that names a folder of data sets, one subfolder each."""
@@ -162,7 +163,7 @@ def get_dataset(name: str) -> Dataset:
         NetworkError: There is none.
     """
     if name not in DATASETS:
-        raise NetworkError(f"there is no data set {name!r}; there are {', '.join(DATASETS)}")
+        raise NetworkError(f"there is no data set {name!r}; {propose(name, DATASETS)}")
     return DATASETS[name]
 
 

@@ -11,20 +11,20 @@ Whether edges lead one way only is the reader's argument, whatever is on disk.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from importlib.resources import as_file, files
 from pathlib import Path
 from types import MappingProxyType
 
 from dmte.errors import NetworkError, warn
+from dmte.names import close_names
 from dmte.network.cells import Table
 from dmte.network.columns import GUESSED, VERTEX_GUESSES, Columns, find_edge_columns, guess_column
 from dmte.network.content import Content, is_standard_input, kind_of, read_content
 from dmte.network.datasets import DATASETS, find_dataset, holds
 from dmte.network.folders import GRAPH, TEXTS, read_folder
 from dmte.network.graphml import read_graphml
-from dmte.network.notes import find_notes, is_model, read_notes
+from dmte.network.notes import SUFFIXES, find_notes, is_model, read_notes
 from dmte.network.table_files import READERS, read_table
 from dmte.network.tables import labels_from_table, network_from_tables
 from dmte.network.textual_network import TextualNetwork, plural
@@ -65,19 +65,30 @@ def read_network(
         pair = FORMATS[kind](read_content(path, format), columns)
         network = network_from_tables(*pair, columns=columns, directed=directed, known=known)
     else:
-        if format is None and ("/" in str(source) or path.suffix) and not holds(path.exists):
-            raise NetworkError(f"{source} does not exist{_sibling_like(path)}")
-        wrong = f"{str(source)!r}" if format is None else f"the format {format!r} of {source}"
-        close = get_close_matches(str(source), DATASETS, n=1)
-        hint = f"; did you mean {close[0]}?" if close else _sibling_like(path)
-        raise NetworkError(
-            f"{wrong} is neither a data set ({', '.join(DATASETS)}) nor a folder that holds "
-            f"{TEXTS} and {GRAPH} or Markdown files nor a file of vertices with a column of links "
-            f"or of edges ({', '.join(FORMATS)}){hint}"
-        )
+        raise _refusal(source, format)
     if not known:
         _warn_of_gaps(str(source), network)
     return network
+
+
+def _refusal(source: str | Path, format: str | None) -> NetworkError:  # noqa: A002
+    """Return what is wrong with something that is nothing to read a network from."""
+    path = Path(source)
+    if format is None and ("/" in str(source) or path.suffix) and not holds(path.exists):
+        return NetworkError(f"{source} does not exist{_sibling_like(path)}")
+    if format is None and path.suffix.lower() in SUFFIXES:
+        return NetworkError(
+            f"{source} is a single Markdown file, and a network is a folder of them; give "
+            f"{path.parent} for the folder that it is in"
+        )
+    wrong = f"{str(source)!r}" if format is None else f"the format {format!r} of {source}"
+    close = close_names(str(source), DATASETS, 1)
+    hint = f"; did you mean {close[0]}?" if close else _sibling_like(path)
+    return NetworkError(
+        f"{wrong} is neither a data set ({', '.join(DATASETS)}) nor a folder that holds "
+        f"{TEXTS} and {GRAPH} or Markdown files nor a file of vertices with a column of links "
+        f"or of edges ({', '.join(FORMATS)}){hint}"
+    )
 
 
 def _sibling_like(path: Path) -> str:
@@ -86,7 +97,7 @@ def _sibling_like(path: Path) -> str:
         names = [sibling.name for sibling in path.parent.iterdir()]
     except OSError:
         return ""
-    close = get_close_matches(path.name, names, n=1)
+    close = close_names(path.name, names, 1)
     return f"; did you mean {path.with_name(close[0])}?" if close else ""
 
 
