@@ -27,10 +27,14 @@ def generator_for(seed: int, purpose: str, step: int = 0) -> torch.Generator:
 
 
 def truncated_gaussian(
-    num_rows: int, num_columns: int, generator: torch.Generator
+    num_rows: int,
+    num_columns: int,
+    generator: torch.Generator,
+    *,
+    deviation: float = STANDARD_DEVIATION,
 ) -> Float[nn.Parameter, "rows columns"]:
-    """Return a parameter drawn from N(0, 0.3²), redrawn beyond two standard deviations."""
+    """Return a parameter drawn from N(0, 0.3²), or wider, redrawn beyond two deviations."""
     table = torch.empty(num_rows, num_columns)
-    bound = CUT * STANDARD_DEVIATION
-    nn.init.trunc_normal_(table, 0.0, STANDARD_DEVIATION, -bound, bound, generator=generator)
+    bound = CUT * deviation
+    nn.init.trunc_normal_(table, 0.0, deviation, -bound, bound, generator=generator)
     return nn.Parameter(table)

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor
 
 from dmte.errors import ConfigError
-from dmte.text.bilstm import BLOCK, MAX_WORDS, BiLSTM
+from dmte.randomness import CUT
+from dmte.text.bilstm import BLOCK, INPUT_DEVIATION, MAX_WORDS, BiLSTM
 from dmte.text.vocabulary import TokenizedTexts
 
 DIM = 6
@@ -103,8 +104,19 @@ def test_the_order_of_the_words_matters(encoder: BiLSTM) -> None:
 
 def test_parameters_are_drawn_within_the_bound_torch_uses(encoder: BiLSTM) -> None:
     bound = (DIM // 2) ** -0.5
-    for parameter in [*encoder.there.parameters(), *encoder.back.parameters()]:
-        assert bound / 2 < float(parameter.detach().abs().max()) < bound + 1e-6
+    for name, parameter in [*encoder.there.named_parameters(), *encoder.back.named_parameters()]:
+        if name != "weight_ih_l0":
+            assert bound / 2 < float(parameter.detach().abs().max()) < bound + 1e-6
+
+
+def test_words_enter_the_gates_strongly_enough_to_be_told_apart() -> None:
+    wide = BiLSTM(VOCABULARY_SIZE, 100, torch.Generator().manual_seed(0))
+    for unit in (wide.there, wide.back):
+        weights = unit.weight_ih_l0.detach()
+        assert weights.shape == (200, 100)
+        # Cut at two deviations, a Gaussian keeps 0.88 of its own.
+        assert float(weights.std()) == pytest.approx(0.88 * INPUT_DEVIATION, rel=0.02)
+        assert float(weights.abs().max()) <= CUT * INPUT_DEVIATION
 
 
 @pytest.mark.parametrize("dim", [1, 7])
