@@ -67,6 +67,7 @@ LAYERS = [
     "ranking",
     "allocator",
     "memory",
+    "maker",
     "cost",
     "nearest",
     "approximate",

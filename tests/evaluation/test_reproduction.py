@@ -187,6 +187,36 @@ def test_the_page_has_a_section_for_every_target_with_results(
     assert "None |" not in page
 
 
+def test_the_page_says_what_made_the_fits_and_of_which_it_is_not_known(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    target = TARGETS["hops"]
+    fill(target, planted, tmp_path)
+    made = {"dmte": "0.1.0", "revision": "abc1234+", "torch": "2.4", "processor": "A Processor"}
+    journal = journal_of(tmp_path, target)
+    for cell in [cell for cell in target.cells(planted) if cell.seed == 1][:3]:
+        journal.add(cell, made_up(cell) | {"made": made})
+    results = json.loads(json.dumps(target.results(planted, Journal(journal.path))))
+    assert [(one["by"], one["cells"]) for one in results["made"]] == [(None, 64), (made, 3)]
+    page = document({"hops": results}, "results")
+    assert (
+        "- `hops`: seeds 0 to 1; 64 fits whose maker is not recorded, "
+        "3 fits by dmte 0.1.0 at abc1234+, torch 2.4, on A Processor\n"
+    ) in page
+
+
+def test_the_case_study_counts_its_maker_and_shows_its_row_without(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    target = TARGETS["case-study"]
+    (cell,) = target.cells(planted)
+    journal = journal_of(tmp_path, target)
+    journal.add(cell, made_up(cell) | {"made": {"revision": None}})
+    results = target.results(planted, journal)
+    assert results["made"] == [{"by": {"revision": None}, "cells": 1}]
+    assert results["rows"] == [made_up(cell)]
+
+
 def test_a_section_shows_the_median_time_of_a_fit(planted: TextualNetwork, tmp_path: Path) -> None:
     results = fill(TARGETS["dblp-links"], planted, tmp_path)
     results["median_seconds"]["lsa"] = 12.34

@@ -54,12 +54,9 @@ def document(everything: Mapping[str, Results], folder: str) -> str:
 
 def _opening(everything: Mapping[str, Results], folder: str) -> str:
     made = [
-        f"- `{name}`: {_seeds(results)}; dmte {results['versions']['dmte']}, torch "
-        f"{results['versions']['torch']}, Python {results['versions']['python']}, "
-        f"{results['machine']['system']} {results['machine']['processor']}, "
-        f"{results['threads']} thread a fit"
-        for name, results in everything.items()
+        f"- `{name}`: {_seeds(results)}; {_made(results)}" for name, results in everything.items()
     ]
+    written = dict.fromkeys(_written(results) for results in everything.values())
     return f"""# Reproduction
 
 Made by `dmte reproduce report` from the [results]({folder}); no figure on this page is typed by
@@ -72,7 +69,36 @@ as they are, and a hidden edge (i, j) competes with (i, r) among vertices that k
 scored by the dot product.
 
 {chr(10).join(made)}
+
+A fit takes one thread; what made it stands beside it in `cells.jsonl`. Fits whose maker is not
+recorded are of earlier revisions, which did not write it down. Another processor changes the last
+decimals. Means and tables were put together by {"; ".join(written)}.
 """
+
+
+def _made(results: Results) -> str:
+    """Return how many fits each maker made; files of before makers were kept count none."""
+    makers = results.get("made", ())
+    counts = [f"{one['cells']:,} {_fits(one['cells'])} {_maker(one['by'])}" for one in makers]
+    return ", ".join(counts) or f"fits {_maker(None)}"
+
+
+def _fits(count: int) -> str:
+    return "fit" if count == 1 else "fits"
+
+
+def _maker(by: Mapping[str, Any] | None) -> str:
+    if by is None:
+        return "whose maker is not recorded"
+    revision = f" at {by['revision']}" if by["revision"] else NOTHING
+    return f"by dmte {by['dmte']}{revision}, torch {by['torch']}, on {by['processor']}"
+
+
+def _written(results: Results) -> str:
+    """Return what put the results of a target together."""
+    versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
+    machine = results["machine"]
+    return f"{versions} on {machine['system']}, {machine['processor']}"
 
 
 def _seeds(results: Results) -> str:

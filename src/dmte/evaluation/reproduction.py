@@ -36,7 +36,13 @@ from dmte.evaluation.experiments import NUM_SEEDS, PERCENTS, load_experiments
 from dmte.evaluation.journal import Journal
 from dmte.evaluation.link_prediction import PROTOCOLS
 from dmte.evaluation.methods import METHODS
-from dmte.evaluation.report import class_results, link_results, median_seconds, provenance
+from dmte.evaluation.report import (
+    class_results,
+    link_results,
+    made_by,
+    median_seconds,
+    provenance,
+)
 from dmte.network import TextualNetwork
 
 MINILM = "b5c9b60c7a7a"
@@ -126,18 +132,25 @@ class Target:
         return self.plan(f"{self.network} {network.fingerprint()[:12]}")
 
     def results(self, network: TextualNetwork, journal: Journal) -> dict[str, Any]:
-        """Return what the finished cells come to, with what made them."""
+        """Return what the finished cells come to, what made them, and what puts them together."""
         done = [(cell, journal[cell]) for cell in self.cells(network) if cell in journal]
         rows = link_results(done) + class_results(done)
-        rows += [dict(result) for cell, result in done if isinstance(cell, CaseCell)]
+        rows += [_plain(result) for cell, result in done if isinstance(cell, CaseCell)]
         about = {
             "name": self.network,
             "vertices": network.num_vertices,
             "edges": len(network.edges),
             "fingerprint": network.fingerprint(),
         }
-        made = provenance(cell for cell, _ in done) | {"median_seconds": median_seconds(done)}
-        return {"target": self.name, "title": self.title, "network": about} | made | {"rows": rows}
+        context = provenance(cell for cell, _ in done)
+        of_cells = {"made": made_by(done), "median_seconds": median_seconds(done)}
+        head = {"target": self.name, "title": self.title, "network": about}
+        return head | context | of_cells | {"rows": rows}
+
+
+def _plain(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a result without what made it, which is counted for all cells together."""
+    return {name: value for name, value in result.items() if name != "made"}
 
 
 def is_quick(cell: Cell, *, slow_too: bool = False) -> bool:
