@@ -217,6 +217,43 @@ def test_the_case_study_counts_its_maker_and_shows_its_row_without(
     assert results["rows"] == [made_up(cell)]
 
 
+def test_a_page_of_few_results_has_no_holes(planted: TextualNetwork, tmp_path: Path) -> None:
+    """Random vectors at 15 % say what leaks, and nothing of DMTE, nor of seeds."""
+    target = TARGETS["cora-links"]
+    journal = journal_of(tmp_path, target)
+    for cell in target.cells(planted):
+        is_first = isinstance(cell, LinkCell) and (cell.train_fraction, cell.seed) == (0.15, 0)
+        if cell.method == "random" and is_first:
+            journal.add(cell, made_up(cell))
+    page = document({"cora-links": target.results(planted, journal)}, "results")
+    *_, told = page.partition("## What differs")
+    assert "10 % are self-loops and 5 % trained on as well at 15 %.\n" in told
+    assert "reach 15.0 at 15 %.\n" in told
+    assert "DMTE" not in told
+    assert "standard deviation" not in told
+    assert "## The recommended recipe" not in page
+    assert not re.search(r"  |\( ?\)| [.,;:]", told)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_page_of_one_target_links_to_nothing_but_its_results(
+    name: str, planted: TextualNetwork, tmp_path: Path
+) -> None:
+    page = document({name: fill(TARGETS[name], planted, tmp_path)}, "results")
+    links = re.findall(r"\]\(([^)]*)\)", page)
+    assert links
+    assert all(link == "results" or link.startswith(f"results/{name}/") for link in links)
+
+
+def test_a_quick_figure_4_has_no_empty_lines(planted: TextualNetwork, tmp_path: Path) -> None:
+    target = TARGETS["hops"]
+    journal = journal_of(tmp_path, target)
+    for cell in filter(is_quick, target.cells(planted)):
+        journal.add(cell, made_up(cell))
+    table = section(target.results(planted, journal))
+    assert re.findall(r"^\| (\d) \|", table, flags=re.MULTILINE) == ["1", "2", "4", "8"]
+
+
 def test_a_section_shows_the_median_time_of_a_fit(planted: TextualNetwork, tmp_path: Path) -> None:
     results = fill(TARGETS["dblp-links"], planted, tmp_path)
     results["median_seconds"]["lsa"] = 12.34

@@ -14,8 +14,9 @@ from typing import Any
 from dmte.cli.fits import num_workers, run_with_progress, show_plan
 from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError
 from dmte.evaluation.cells import Cell, unable
-from dmte.evaluation.document import document, find_row, section
+from dmte.evaluation.document import document, section
 from dmte.evaluation.journal import Journal
+from dmte.evaluation.lookup import find_row
 from dmte.evaluation.methods import ALL, METHODS, choose_methods
 from dmte.evaluation.plan import Planned, plan
 from dmte.evaluation.reproduction import (
