@@ -130,6 +130,7 @@ LAYERS = [
     "evaluation.coverage",
     "evaluation.lookup",
     "evaluation.verdict",
+    "evaluation.disagreements",
     "evaluation.differences",
     "evaluation.document",
     "evaluation.catalog",

@@ -6,6 +6,7 @@ A paragraph is written if every figure in it was measured, and left out otherwis
 from collections.abc import Callable
 
 from dmte.evaluation.cells import EVERY_EDGE
+from dmte.evaluation.disagreements import DISAGREEMENTS
 from dmte.evaluation.lookup import (
     NOTHING,
     Everything,
@@ -28,19 +29,6 @@ def differences(everything: Everything) -> str:
     return "\n\n".join([TITLE, *paragraphs]) + "\n" if paragraphs else NOTHING
 
 
-def _gaps(everything: Everything) -> str:
-    """Return where DMTE (WAvg) lands beside the paper's figures."""
-    rows = rows_of(everything, "cora-links")
-    gaps = [
-        f"{auc_percent(row) - printed:+.1f} at {percent} %"
-        for percent, printed in printed_figures("cora", "dmte-paper").items()
-        if (row := find_row(rows, "dmte-paper", "published", percent)) is not None
-    ]
-    if not gaps:
-        return NOTHING
-    return f"**DMTE (WAvg), published, ours minus the paper's:** {', '.join(gaps)}."
-
-
 def _unexplained(everything: Everything) -> str:
     """Return where nothing that was tried reaches the paper's figures, and what comes closest."""
     tried = rows_of(everything, "sensitivity")
@@ -58,9 +46,9 @@ def _unexplained(everything: Everything) -> str:
     if not parts:
         return NOTHING
     return (
-        "**Upper ratios.** No setting tried of those that the paper does not print reaches its "
-        "figures, and why is not known. The best of them, flattered by being the best of several "
-        f"of few seeds: {'; '.join(parts)}."
+        "**Settings.** None that was tried of those that the paper does not print reaches its "
+        "figures here, and why is not known. The best of them, flattered by being the best of "
+        f"several of few seeds: {'; '.join(parts)}."
     )
 
 
@@ -131,7 +119,7 @@ def _pair(
 
 
 PARAGRAPHS: tuple[Callable[[Everything], str], ...] = (
-    _gaps,
+    *DISAGREEMENTS,
     _unexplained,
     _leaks,
     _lonely_vertices,
