@@ -254,6 +254,22 @@ def test_a_quick_figure_4_has_no_empty_lines(planted: TextualNetwork, tmp_path: 
     assert re.findall(r"^\| (\d) \|", table, flags=re.MULTILINE) == ["1", "2", "4", "8"]
 
 
+def test_training_edges_stand_beside_hidden_edges_with_the_lift(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    """Of every edge there are two seeds, of hidden edges only one, which the lift is over."""
+    every = fill(TARGETS["training-edges"], planted, tmp_path, seeds=2)
+    for one in every["rows"]:
+        one["auc"]["values"] = [value + 0.03 for value in one["auc"]["values"]]
+    hidden = fill(TARGETS["cora-links"], planted, tmp_path)
+    alone = section(every)
+    assert "| trained on | paper | every edge |\n" in alone
+    assert "| 15 % | 91.3 | 15.0 ± 0.1 |\n" in alone
+    beside = section(every, {"cora-links": hidden})
+    assert "| 15 % | 91.3 | 15.0 | 15.0 ± 0.1 | +3.0 (1) |\n" in beside
+    assert beside.count(" % | ") == len(PERCENTS)
+
+
 def test_a_section_shows_the_median_time_of_a_fit(planted: TextualNetwork, tmp_path: Path) -> None:
     results = fill(TARGETS["dblp-links"], planted, tmp_path)
     results["median_seconds"]["lsa"] = 12.34

@@ -149,7 +149,7 @@ def _show(out: Path, results: Mapping[str, Any], target: Target) -> None:
         print(f"{target.name}: left out, no fit of it was asked for", file=sys.stderr)
         return
     _write(out, results)
-    print(f"## {target.title}\n\n{section(results)}")
+    print(f"## {target.title}\n\n{section(results, read_results(out))}")
 
 
 def report(out: Path, page: Path) -> None:
@@ -204,7 +204,8 @@ def _complete(
 def _write(out: Path, results: Mapping[str, Any]) -> None:
     """Write a target's JSON, its table and its figure, if the paper has one."""
     folder = write_results(out, results).parent
-    (folder / "table.md").write_text(f"# {results['title']}\n\n{section(results)}", "utf-8")
+    table = section(results, read_results(out))
+    (folder / "table.md").write_text(f"# {results['title']}\n\n{table}", "utf-8")
     figure = FIGURES.get(results["target"])
     if figure is None:
         return
