@@ -106,6 +106,14 @@ def test_a_quick_run_has_three_ratios_two_seeds_and_nothing_slow(planted: Textua
     assert "dmte-paper" in {cell.method for cell in quick}
 
 
+def test_a_quick_figure_4_has_three_ratios_of_its_own(planted: TextualNetwork) -> None:
+    quick = [cell for cell in TARGETS["hops"].cells(planted) if is_quick(cell)]
+    ratios = {cell.train_fraction for cell in quick if isinstance(cell, LinkCell)}
+    assert ratios == {0.15, 0.55, 0.75}
+    assert len(quick) == 3 * 4 * 2 * 2  # ratios, hops, protocols and seeds
+    assert not any(map(is_quick, TARGETS["sensitivity"].cells(planted)))
+
+
 def test_a_quick_run_has_what_is_slow_where_it_is_named(planted: TextualNetwork) -> None:
     cells = TARGETS["cora-links"].cells(planted)
     named = [cell for cell in cells if is_quick(cell, slow_too=True)]
