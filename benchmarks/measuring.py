@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dmte.maker import processor, revision
+
 FOLDER = Path(__file__).parent
 PAGE = FOLDER / "README.md"
 
@@ -123,11 +125,10 @@ def store(
     Every row says of which revision it is. Where ``names`` tell rows apart, earlier ones that were
     not measured again stay.
     """
-    asked = ["git", "rev-parse", "--short", "HEAD"]
-    said = subprocess.run(asked, capture_output=True, text=True, check=False, cwd=FOLDER)
-    rows = [{**row, "revision": said.stdout.strip()} for row in results]
+    made = revision()
+    rows = [{**row, "revision": made} for row in results]
     machine = {
-        "processor": platform.processor() or platform.machine(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "threads": threads,
         "python": platform.python_version(),

@@ -25,6 +25,7 @@ from dmte.errors import DmteError
 from dmte.evaluation import METHODS, choose_methods, find_method, strict_task
 from dmte.evaluation.measuring import measure
 from dmte.evaluation.methods import left_out
+from dmte.maker import processor, revision
 from dmte.network import read_network
 from dmte.network.synthetic import PlantedTopics
 
@@ -123,13 +124,11 @@ FIGURES = (
 def store(network: str, results: dict[str, Any], threads: int) -> None:
     """Put the results into the file, with what made them."""
     machine = {
-        "processor": platform.processor() or platform.machine(),
+        "processor": processor(),
         "threads": threads,
         "torch": torch.__version__,
         "python": platform.python_version(),
-        "revision": subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
-        ).stdout.strip(),
+        "revision": revision(),
     }
     kept = json.loads(PATH.read_text()) if PATH.exists() else {}
     merged = kept.get(network, {}) | {

@@ -10,8 +10,8 @@ import pytest
 
 from dmte.cli import VERBS
 from dmte.config import PAPER
-from dmte.evaluation.document import find_row
 from dmte.evaluation.experiments import load_experiments
+from dmte.evaluation.lookup import find_row
 from dmte.evaluation.reproduction import read_results
 from dmte.pages import make_files
 

@@ -17,6 +17,11 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("system")
+def test_what_there_is_in_all_is_not_what_is_left() -> None:
+    assert memory.total_bytes() == 4000 * 1024
+
+
 def test_without_a_limit_it_is_what_the_system_has(system: Path) -> None:
     assert memory.available_bytes() == 2000 * 1024
     group = system / "groups"

@@ -20,6 +20,11 @@ def available_bytes() -> int | None:
     return min(free, default=None)
 
 
+def total_bytes() -> int | None:
+    """Return how many bytes the machine has in all, or None where that is not known."""
+    return _kilobytes(MEMINFO, "MemTotal")
+
+
 def resident_bytes() -> int | None:
     """Return how many bytes this process has, or None where that is not known."""
     return _kilobytes(STATUS, "VmRSS")

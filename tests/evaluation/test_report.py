@@ -8,7 +8,13 @@ import pytest
 
 from dmte.evaluation import LinkCell, evaluate_classes, evaluate_links, summarize
 from dmte.evaluation.cells import class_cells, link_cells
-from dmte.evaluation.report import class_results, link_results, median_seconds, provenance
+from dmte.evaluation.report import (
+    class_results,
+    link_results,
+    made_by,
+    median_seconds,
+    provenance,
+)
 from dmte.network import TextualNetwork
 
 
@@ -113,5 +119,25 @@ def test_results_say_what_made_them() -> None:
     made = provenance(link_cells("n", ["random"], [0.5], ["strict"], 2))
     assert made["seeds"] == [0, 1]
     assert made["settings"]["random"]["dim"] == 200
-    assert {"dmte", "torch", "python"} <= set(made["versions"])
+    libraries = {"numpy", "scipy", "scikit-learn"}
+    assert {"dmte", "torch", "python"} | libraries == set(made["versions"])
     assert made["machine"]["system"]
+    assert made["machine"]["processor"]
+    assert made["machine"]["cores"] >= 1
+
+
+def test_cells_are_counted_by_what_made_them() -> None:
+    """Results of before makers were kept have none."""
+    here = {"dmte": "0.1.0", "revision": "331b9e1", "torch": "2.4", "processor": "A Processor"}
+    there = here | {"processor": "Another"}
+    makers = [None, here, there, here]
+    cells = link_cells("n", ["random"], [0.5], ["strict"], len(makers))
+    done = [
+        (cell, link_result(0.5) if made is None else link_result(0.5, made=made))
+        for cell, made in zip(cells, makers, strict=True)
+    ]
+    assert made_by(done) == [
+        {"by": here, "cells": 2},
+        {"by": None, "cells": 1},
+        {"by": there, "cells": 1},
+    ]

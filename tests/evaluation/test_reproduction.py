@@ -106,6 +106,14 @@ def test_a_quick_run_has_three_ratios_two_seeds_and_nothing_slow(planted: Textua
     assert "dmte-paper" in {cell.method for cell in quick}
 
 
+def test_a_quick_figure_4_has_three_ratios_of_its_own(planted: TextualNetwork) -> None:
+    quick = [cell for cell in TARGETS["hops"].cells(planted) if is_quick(cell)]
+    ratios = {cell.train_fraction for cell in quick if isinstance(cell, LinkCell)}
+    assert ratios == {0.15, 0.55, 0.75}
+    assert len(quick) == 3 * 4 * 2 * 2  # ratios, hops, protocols and seeds
+    assert not any(map(is_quick, TARGETS["sensitivity"].cells(planted)))
+
+
 def test_a_quick_run_has_what_is_slow_where_it_is_named(planted: TextualNetwork) -> None:
     cells = TARGETS["cora-links"].cells(planted)
     named = [cell for cell in cells if is_quick(cell, slow_too=True)]
@@ -185,6 +193,89 @@ def test_the_page_has_a_section_for_every_target_with_results(
     assert "## What differs from the paper, and why" in page
     assert "10 % are self-loops and 5 % trained on as well at 15 %" in page
     assert "None |" not in page
+
+
+def test_the_page_says_what_made_the_fits_and_of_which_it_is_not_known(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    target = TARGETS["hops"]
+    fill(target, planted, tmp_path)
+    made = {"dmte": "0.1.0", "revision": "abc1234+", "torch": "2.4", "processor": "A Processor"}
+    journal = journal_of(tmp_path, target)
+    for cell in [cell for cell in target.cells(planted) if cell.seed == 1][:3]:
+        journal.add(cell, made_up(cell) | {"made": made})
+    results = json.loads(json.dumps(target.results(planted, Journal(journal.path))))
+    assert [(one["by"], one["cells"]) for one in results["made"]] == [(None, 64), (made, 3)]
+    page = document({"hops": results}, "results")
+    assert (
+        "- `hops`: seeds 0 to 1; 64 fits whose maker is not recorded, "
+        "3 fits by dmte 0.1.0 at abc1234+, torch 2.4, on A Processor\n"
+    ) in page
+
+
+def test_the_case_study_counts_its_maker_and_shows_its_row_without(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    target = TARGETS["case-study"]
+    (cell,) = target.cells(planted)
+    journal = journal_of(tmp_path, target)
+    journal.add(cell, made_up(cell) | {"made": {"revision": None}})
+    results = target.results(planted, journal)
+    assert results["made"] == [{"by": {"revision": None}, "cells": 1}]
+    assert results["rows"] == [made_up(cell)]
+
+
+def test_a_page_of_few_results_has_no_holes(planted: TextualNetwork, tmp_path: Path) -> None:
+    """Random vectors at 15 % say what leaks, and nothing of DMTE, nor of seeds."""
+    target = TARGETS["cora-links"]
+    journal = journal_of(tmp_path, target)
+    for cell in target.cells(planted):
+        is_first = isinstance(cell, LinkCell) and (cell.train_fraction, cell.seed) == (0.15, 0)
+        if cell.method == "random" and is_first:
+            journal.add(cell, made_up(cell))
+    page = document({"cora-links": target.results(planted, journal)}, "results")
+    *_, told = page.partition("## What differs")
+    assert "10 % are self-loops and 5 % trained on as well at 15 %.\n" in told
+    assert "reach 15.0 at 15 %.\n" in told
+    assert "DMTE" not in told
+    assert "standard deviation" not in told
+    assert "## The recommended recipe" not in page
+    assert not re.search(r"  |\( ?\)| [.,;:]", told)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_page_of_one_target_links_to_nothing_but_its_results(
+    name: str, planted: TextualNetwork, tmp_path: Path
+) -> None:
+    page = document({name: fill(TARGETS[name], planted, tmp_path)}, "results")
+    links = re.findall(r"\]\(([^)]*)\)", page)
+    assert links
+    assert all(link == "results" or link.startswith(f"results/{name}/") for link in links)
+
+
+def test_a_quick_figure_4_has_no_empty_lines(planted: TextualNetwork, tmp_path: Path) -> None:
+    target = TARGETS["hops"]
+    journal = journal_of(tmp_path, target)
+    for cell in filter(is_quick, target.cells(planted)):
+        journal.add(cell, made_up(cell))
+    table = section(target.results(planted, journal))
+    assert re.findall(r"^\| (\d) \|", table, flags=re.MULTILINE) == ["1", "2", "4", "8"]
+
+
+def test_training_edges_stand_beside_hidden_edges_with_the_lift(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    """Of every edge there are two seeds, of hidden edges only one, which the lift is over."""
+    every = fill(TARGETS["training-edges"], planted, tmp_path, seeds=2)
+    for one in every["rows"]:
+        one["auc"]["values"] = [value + 0.03 for value in one["auc"]["values"]]
+    hidden = fill(TARGETS["cora-links"], planted, tmp_path)
+    alone = section(every)
+    assert "| trained on | paper | every edge |\n" in alone
+    assert "| 15 % | 91.3 | 15.0 ± 0.1 |\n" in alone
+    beside = section(every, {"cora-links": hidden})
+    assert "| 15 % | 91.3 | 15.0 | 15.0 ± 0.1 | +3.0 (1) |\n" in beside
+    assert beside.count(" % | ") == len(PERCENTS)
 
 
 def test_a_section_shows_the_median_time_of_a_fit(planted: TextualNetwork, tmp_path: Path) -> None:

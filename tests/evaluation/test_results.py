@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dmte.evaluation.document import find_row
 from dmte.evaluation.experiments import load_experiments
+from dmte.evaluation.lookup import find_row
 from dmte.evaluation.reproduction import RECIPE, read_results
 from dmte.evaluation.verdict import verdicts
 

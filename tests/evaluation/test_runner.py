@@ -16,6 +16,7 @@ from dmte.errors import DmteError, TrainingError
 from dmte.evaluation import Cell, LinkCell, run_cells
 from dmte.evaluation.cells import link_cells
 from dmte.evaluation.runner import Shares, Timetable, Underway, available_cores
+from dmte.maker import maker
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
 from dmte.progress import track
@@ -56,11 +57,10 @@ def scores(result: dict[str, Any]) -> Any:
 def test_workers_find_what_this_process_finds_and_leave() -> None:
     before = set(multiprocessing.active_children())
     network = read_network("concepts")
-    found = {
-        cell.key: scores(result)
-        for cell, result in run_cells(CELLS, partial(read_network, "concepts"), 2)
-    }
+    done = list(run_cells(CELLS, partial(read_network, "concepts"), 2))
+    found = {cell.key: scores(result) for cell, result in done}
     assert found == {cell.key: scores(cell.run(network)) for cell in CELLS}
+    assert all(result["made"] == maker() for _, result in done)
     for child in set(multiprocessing.active_children()) - before:
         child.join(10)
     assert set(multiprocessing.active_children()) <= before

@@ -14,8 +14,9 @@ from typing import Any
 from dmte.cli.fits import num_workers, run_with_progress, show_plan
 from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError
 from dmte.evaluation.cells import Cell, unable
-from dmte.evaluation.document import document, find_row, section
+from dmte.evaluation.document import document, section
 from dmte.evaluation.journal import Journal
+from dmte.evaluation.lookup import find_row
 from dmte.evaluation.methods import ALL, METHODS, choose_methods
 from dmte.evaluation.plan import Planned, plan
 from dmte.evaluation.reproduction import (
@@ -148,7 +149,7 @@ def _show(out: Path, results: Mapping[str, Any], target: Target) -> None:
         print(f"{target.name}: left out, no fit of it was asked for", file=sys.stderr)
         return
     _write(out, results)
-    print(f"## {target.title}\n\n{section(results)}")
+    print(f"## {target.title}\n\n{section(results, read_results(out))}")
 
 
 def report(out: Path, page: Path) -> None:
@@ -203,7 +204,8 @@ def _complete(
 def _write(out: Path, results: Mapping[str, Any]) -> None:
     """Write a target's JSON, its table and its figure, if the paper has one."""
     folder = write_results(out, results).parent
-    (folder / "table.md").write_text(f"# {results['title']}\n\n{section(results)}", "utf-8")
+    table = section(results, read_results(out))
+    (folder / "table.md").write_text(f"# {results['title']}\n\n{table}", "utf-8")
     figure = FIGURES.get(results["target"])
     if figure is None:
         return

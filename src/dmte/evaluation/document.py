@@ -2,68 +2,79 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
 from dmte.evaluation.cells import EVERY_EDGE
 from dmte.evaluation.coverage import coverage
+from dmte.evaluation.differences import differences
 from dmte.evaluation.experiments import PERCENTS, Experiment, load_experiments
+from dmte.evaluation.lookup import (
+    NOTHING,
+    Everything,
+    Results,
+    Row,
+    Rows,
+    find_row,
+    method_name,
+    printed_figures,
+    rows_of,
+    shown,
+    shown_auc,
+)
 from dmte.evaluation.methods import METHODS
 from dmte.evaluation.reproduction import HOP_WEIGHTS, SENSITIVITY, TARGETS
-from dmte.evaluation.verdict import verdict_table
-
-Results = Mapping[str, Any]
-Rows = Sequence[Mapping[str, Any]]
-
-NAMES = {
-    "random": "random vectors",
-    "adamic-adar": "Adamic-Adar",
-    "tfidf": "TF-IDF",
-    "lsa": "LSA",
-    "lsa-diffused": "LSA diffused",
-    "fastrp": "FastRP",
-    "sentence": "sentence encoder",
-    "sentence-diffused": "sentence encoder diffused",
-    "dmte-paper": "DMTE (WAvg)",
-}
-NOTHING = ""
+from dmte.evaluation.verdict import verdict_table, verdicts
 
 
-def section(results: Results) -> str:
-    """Return the table of a target in Markdown, and what is missing in it."""
-    return SECTIONS[results["target"]](results) + _missing(results)
+def section(results: Results, others: Everything = MappingProxyType({})) -> str:
+    """Return the table of a target in Markdown, and what is missing in it.
+
+    What it compares with the results of other targets is shown where there are ``others``.
+    """
+    compared = _with_rows_beside(results, others)
+    return SECTIONS[results["target"]](compared) + _missing(results)
 
 
-def document(everything: Mapping[str, Results], folder: str) -> str:
+def _with_rows_beside(results: Results, others: Everything) -> Results:
+    """Return results with the rows of another target that their section compares them with."""
+    beside = rows_of(others, BESIDE.get(results["target"], NOTHING))
+    return {**results, "rows": [*results["rows"], *beside]} if beside else results
+
+
+def document(everything: Everything, folder: str) -> str:
     """Return the whole page, with the targets that have results; ``folder`` is where they are."""
     parts = [_opening(everything, folder)]
     for name, target in TARGETS.items():
         if name in everything:
             picture = f"![{target.title}]({folder}/{name}/figure.png)\n\n"
-            shown = picture if name in PICTURED else ""
-            parts.append(f"## {target.title}\n\n{shown}{section(everything[name])}")
-    parts.append(
+            figure = picture if name in PICTURED else NOTHING
+            parts.append(f"## {target.title}\n\n{figure}{section(everything[name], everything)}")
+    parts += [_recipe(everything), differences(everything)]
+    return "\n".join(filter(None, parts))
+
+
+def _recipe(everything: Everything) -> str:
+    """Return where the recipe stands; nothing where it was not measured."""
+    if not verdicts(everything):
+        return NOTHING
+    return (
         "## The recommended recipe\n\nThe recipe beside the best of all other methods, and beside "
         "the best of the paper's versions, each with the better of its scores, dot product or "
         f"cosine, and on the seeds that both have.\n\n{verdict_table(everything)}"
     )
-    if "cora-links" in everything:
-        parts.append(_differences(everything))
-    return "\n".join(parts)
 
 
-def _opening(everything: Mapping[str, Results], folder: str) -> str:
+def _opening(everything: Everything, folder: str) -> str:
     made = [
-        f"- `{name}`: {_seeds(results)}; dmte {results['versions']['dmte']}, torch "
-        f"{results['versions']['torch']}, Python {results['versions']['python']}, "
-        f"{results['machine']['system']} {results['machine']['processor']}, "
-        f"{results['threads']} thread a fit"
-        for name, results in everything.items()
+        f"- `{name}`: {_seeds(results)}; {_made(results)}" for name, results in everything.items()
     ]
+    written = dict.fromkeys(_written(results) for results in everything.values())
     return f"""# Reproduction
 
 Made by `dmte reproduce report` from the [results]({folder}); no figure on this page is typed by
-hand. `dmte reproduce TARGET` makes the results, `make reproduce` a quick version of them all.
+hand. `dmte reproduce TARGET` makes the results, `dmte reproduce all --quick` a short version.
 Scores are in per cent: the mean over seeds ± the standard deviation of one seed.
 
 *Published* is the protocol behind the tables of CANE and DMTE: the lines of the edge list are split
@@ -72,7 +83,36 @@ as they are, and a hidden edge (i, j) competes with (i, r) among vertices that k
 scored by the dot product.
 
 {chr(10).join(made)}
+
+A fit takes one thread; what made it stands beside it in `cells.jsonl`. Fits whose maker is not
+recorded are of earlier revisions, which did not write it down. Another processor changes the last
+decimals. Means and tables were put together by {"; ".join(written)}.
 """
+
+
+def _made(results: Results) -> str:
+    """Return how many fits each maker made; files of before makers were kept count none."""
+    makers = results.get("made", ())
+    counts = [f"{one['cells']:,} {_fits(one['cells'])} {_maker(one['by'])}" for one in makers]
+    return ", ".join(counts) or f"fits {_maker(None)}"
+
+
+def _fits(count: int) -> str:
+    return "fit" if count == 1 else "fits"
+
+
+def _maker(by: Mapping[str, Any] | None) -> str:
+    if by is None:
+        return "whose maker is not recorded"
+    revision = f" at {by['revision']}" if by["revision"] else NOTHING
+    return f"by dmte {by['dmte']}{revision}, torch {by['torch']}, on {by['processor']}"
+
+
+def _written(results: Results) -> str:
+    """Return what put the results of a target together."""
+    versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items())
+    machine = results["machine"]
+    return f"{versions} on {machine['system']}, {machine['processor']}"
 
 
 def _seeds(results: Results) -> str:
@@ -93,7 +133,7 @@ def _links(results: Results) -> str:
         lines += _link_lines(results["rows"], experiment.row, experiment.method, experiment)
     for method in METHODS:
         if method in ours - {experiment.method for experiment in printed}:
-            lines += _link_lines(results["rows"], _name(method), method, None)
+            lines += _link_lines(results["rows"], method_name(method), method, None)
     return "\n".join(lines) + "\n" + _costs(results)
 
 
@@ -102,47 +142,19 @@ def _link_lines(rows: Rows, name: str, method: str, experiment: Experiment | Non
     for percent in PERCENTS:
         figures = [
             str(experiment.printed[percent]) if experiment else NOTHING,
-            *(_auc(rows, method, protocol, percent) for protocol in ("published", "strict")),
+            *(shown_auc(rows, method, protocol, percent) for protocol in ("published", "strict")),
         ]
         if any(figures):
             lines.append(f"| {name} | {percent} % | {' | '.join(figures)} |")
     return lines
 
 
-def _auc(rows: Rows, method: str, protocol: str, percent: int, hops: int | None = None) -> str:
-    row = find_row(rows, method, protocol, percent, hops)
-    return NOTHING if row is None else _shown(row["auc"])
-
-
-def find_row(
-    rows: Rows, method: str, protocol: str, percent: int, hops: int | None = None
-) -> Mapping[str, Any] | None:
-    """Return the row scored by dot product, or by a method's own score; none if not measured."""
-    for row in rows:
-        weights = row["settings"].get("hop_weights", ())
-        asked = (method, protocol, percent / 100)
-        is_it = (row["method"], row["protocol"], row["train_fraction"]) == asked
-        if is_it and row["score"] != "cosine" and (hops is None or len(weights) == hops):
-            return row
-    return None
-
-
-def _shown(summary: Mapping[str, Any]) -> str:
-    spread = NOTHING if summary["std"] is None else f" ± {100 * summary['std']:.1f}"
-    return f"{100 * summary['mean']:.1f}{spread}"
-
-
-def _name(method: str) -> str:
-    rows = {row.method: row.row for row in load_experiments()}
-    return NAMES.get(method) or rows.get(method) or method
-
-
 def _missing(results: Results) -> str:
     """Return what of the target's plan was not measured, or with fewer seeds."""
     planned = coverage(results)
-    missing = [_name(one.method) for one in planned if one.is_missing]
+    missing = [method_name(one.method) for one in planned if one.is_missing]
     short = [
-        f"{_name(one.method)} ({_extremes(one.fewest, one.most)} of {one.planned})"
+        f"{method_name(one.method)} ({_extremes(one.fewest, one.most)} of {one.planned})"
         for one in planned
         if one.is_short
     ]
@@ -174,7 +186,9 @@ def _costs(results: Results) -> str:
         if own:
             seconds = results["median_seconds"][method]
             peak = max(row["peak_mb"] or 0 for row in own)
-            lines.append(f"| {_name(method)} | {_num_seeds(own)} | {seconds:.1f} | {peak:,} |")
+            lines.append(
+                f"| {method_name(method)} | {_num_seeds(own)} | {seconds:.1f} | {peak:,} |"
+            )
     return "\n".join(lines) + "\n"
 
 
@@ -194,11 +208,12 @@ def _hops(results: Results) -> str:
     lines = [f"| H | {' | '.join(heads)} |", "| --- " * (len(heads) + 1) + "|"]
     for hops in range(1, len(HOP_WEIGHTS) + 1):
         figures = [
-            _auc(rows, "dmte-paper", protocol, percent, hops)
+            shown_auc(rows, "dmte-paper", protocol, percent, hops)
             for protocol in ("published", "strict")
             for percent in percents
         ]
-        lines.append(f"| {hops} | {' | '.join(figures)} |")
+        if any(figures):
+            lines.append(f"| {hops} | {' | '.join(figures)} |")
     weights = ", ".join(f"{weight:g}" for weight in HOP_WEIGHTS)
     return (
         "\n".join(lines)
@@ -226,9 +241,9 @@ def _classes(results: Results) -> str:
 
 
 def _class_lines(rows: Rows, shares: Sequence[float], figure: str) -> list[str]:
-    found = {(row["method"], row["label_fraction"]): _shown(row[figure]) for row in rows}
+    found = {(row["method"], row["label_fraction"]): shown(row[figure]) for row in rows}
     return [
-        f"| {_name(method)} | "
+        f"| {method_name(method)} | "
         + " | ".join(found.get((method, share), NOTHING) for share in shares)
         + " |"
         for method in METHODS
@@ -254,25 +269,45 @@ def _case_study(results: Results) -> str:
 
 
 def _training_edges(results: Results) -> str:
-    lines = ["| trained on | paper | asked about every edge |", "| --- | --- | --- |"]
-    printed = _printed("cora", "dmte-paper")
-    lines += [
-        f"| {percent} % | {printed[percent]} | {shown} |"
-        for percent in PERCENTS
-        if (shown := _auc(results["rows"], "dmte-paper", EVERY_EDGE, percent))
-    ]
+    columns = ["trained on", "paper", "hidden edges only", "every edge", "lift (common seeds)"]
+    rows = [row for percent in PERCENTS if (row := _lifted(results["rows"], percent))]
+    measured = [place for place in range(len(columns)) if any(row[place] for row in rows)]
+    lines = [" | ".join(row[place] for place in measured) for row in [columns, *rows]]
+    lines.insert(1, " | ".join("---" for _ in measured))
     return (
         "The script released with the paper was later changed to score edges that were trained on. "
         "We take that for every edge, trained on or hidden: this reading was chosen because it "
         "agrees with the figures of earlier trials, not by reading the script. DMTE (WAvg) under "
-        "the published protocol, asked that way; no method may be judged so, and the hidden edges "
-        "alone are in Table 1 above:\n\n" + "\n".join(lines) + "\n"
+        "the published protocol, asked that way; no method may be judged so. Asked about hidden "
+        "edges only it is the row of Table 1.\n\n"
+        + "\n".join(f"| {line} |" for line in lines)
+        + "\n"
     )
+
+
+def _lifted(rows: Rows, percent: int) -> list[str]:
+    """Return one line of figures, or none where every edge was not asked about."""
+    protocols = (EVERY_EDGE, "published")
+    every, hidden = (find_row(rows, "dmte-paper", protocol, percent) for protocol in protocols)
+    if every is None:
+        return []
+    printed = f"{printed_figures('cora', 'dmte-paper')[percent]}"
+    alone = NOTHING if hidden is None else shown(hidden["auc"])
+    return [f"{percent} %", printed, alone, shown(every["auc"]), _lift(every, hidden)]
+
+
+def _lift(every: Row, hidden: Row | None) -> str:
+    """Return what training edges add on the seeds that both have, which count from 0."""
+    if hidden is None:
+        return NOTHING
+    pairs = list(zip(every["auc"]["values"], hidden["auc"]["values"], strict=False))
+    lift = 100 * fmean(asked - alone for asked, alone in pairs)
+    return f"{lift:+.1f} ({len(pairs)})"
 
 
 def _sensitivity(results: Results) -> str:
     rows = results["rows"]
-    printed = _printed("cora", "dmte-paper")
+    printed = printed_figures("cora", "dmte-paper")
     percents = sorted({round(100 * row["train_fraction"]) for row in rows})
     heads = [f"{percent} %" for percent in percents]
     lines = [f"| DMTE (WAvg), published | {' | '.join(heads)} |", "| --- " * (len(heads) + 1) + "|"]
@@ -280,8 +315,9 @@ def _sensitivity(results: Results) -> str:
     for name, settings in SENSITIVITY.items():
         wanted = json.loads(json.dumps(settings))
         own = [row for row in rows if json.loads(json.dumps(row["settings"])) == wanted]
-        figures = [_auc(own, "dmte-paper", "published", percent) for percent in percents]
-        lines.append(f"| {name} | {' | '.join(figures)} |")
+        figures = [shown_auc(own, "dmte-paper", "published", percent) for percent in percents]
+        if any(figures):
+            lines.append(f"| {name} | {' | '.join(figures)} |")
     return (
         "Each line changes what it names of the settings behind Table 1. Which lines there are was "
         "decided after a look at such changes on edges held back from training edges, where none "
@@ -291,13 +327,10 @@ def _sensitivity(results: Results) -> str:
     )
 
 
-def _printed(network: str, method: str) -> Mapping[int, float]:
-    rows = load_experiments()
-    return next(row.printed for row in rows if (row.network, row.method) == (network, method))
-
-
 PICTURED = frozenset({"hops", "dblp-classes"})
 """Targets that are figures in the paper."""
+BESIDE: Mapping[str, str] = MappingProxyType({"training-edges": "cora-links"})
+"""Targets whose sections have rows of another target beside their own."""
 
 SECTIONS: Mapping[str, Callable[[Results], str]] = MappingProxyType(
     {
@@ -314,89 +347,3 @@ SECTIONS: Mapping[str, Callable[[Results], str]] = MappingProxyType(
     }
 )
 """How the results of a target are shown."""
-
-
-def _differences(everything: Mapping[str, Results]) -> str:
-    """Return what differs from the paper, with the measurements that say so."""
-    rows = everything["cora-links"]["rows"]
-    published, strict = (_auc(rows, "dmte-paper", name, 15) for name in ("published", "strict"))
-    return f"""## What differs from the paper, and why
-
-{_gaps(rows)}{_unexplained(everything)}
-
-**Self-loops and reversed lines.** Of the hidden lines that *published* asks about, {_leaks(rows)}
-A vertex is always close to itself, and a line whose reverse was trained on was seen. Random
-vectors, which know nothing, therefore reach {_auc(rows, "random", "published", 15)} at 15 %.
-*Strict* has neither.
-
-**Vertices without training edges.** *Published* passes over a hidden edge when one of its ends
-kept no edge; *strict* asks about it. At 15 % that leaves {_hidden(rows, "published")} questions
-against {_hidden(rows, "strict")}, and DMTE (WAvg) has {published} against {strict}.
-
-**Variance at 95 %.** Few edges are hidden ({_hidden(rows, "published", 95)} are asked about), so
-one seed says little: {_range(rows, 95)} over the seeds, a standard deviation {_ratio(rows)} times
-that at 55 %.
-"""
-
-
-def _gaps(rows: Rows) -> str:
-    """Return where DMTE (WAvg) lands beside the paper's figures."""
-    gaps = {}
-    for percent, printed in _printed("cora", "dmte-paper").items():
-        found = find_row(rows, "dmte-paper", "published", percent)
-        if found is not None:
-            gaps[percent] = 100 * found["auc"]["mean"] - printed
-    shown = ", ".join(f"{gap:+.1f} at {percent} %" for percent, gap in gaps.items())
-    return f"**DMTE (WAvg), published, ours minus the paper's:** {shown}."
-
-
-def _unexplained(everything: Mapping[str, Results]) -> str:
-    """Return how the paper's figures compare with everything that was tried to reach them."""
-    if not {"sensitivity", "training-edges"} <= set(everything):
-        return NOTHING
-    tried = everything["sensitivity"]["rows"]
-    parts = []
-    for percent in sorted({round(100 * row["train_fraction"]) for row in tried}):
-        means = [
-            100 * row["auc"]["mean"]
-            for row in tried
-            if row["train_fraction"] == percent / 100 and row["score"] != "cosine"
-        ]
-        asked = _auc(everything["training-edges"]["rows"], "dmte-paper", EVERY_EDGE, percent)
-        printed = _printed("cora", "dmte-paper")[percent]
-        parts.append(f"at {percent} % at most {max(means):.1f}, printed {printed}, {asked}")
-    return (
-        "\nWhy the upper ratios fall short is not known: no setting tried reaches the printed "
-        "figures. The best of them (of few seeds, so the best is flattered), what is printed, "
-        f"and what asking about training edges too would give: {'; '.join(parts)}."
-    )
-
-
-def _leaks(rows: Rows) -> str:
-    parts = []
-    for percent in (15, 55, 95):
-        row = find_row(rows, "random", "published", percent)
-        if row is not None:
-            hidden = row["hidden_edges"]
-            parts.append(
-                f"{100 * row['self_loops'] / hidden:.0f} % are self-loops and "
-                f"{100 * row['trained_on'] / hidden:.0f} % trained on as well at {percent} %"
-            )
-    return ", ".join(parts) + "."
-
-
-def _hidden(rows: Rows, protocol: str, percent: int = 15) -> str:
-    row = find_row(rows, "random", protocol, percent)
-    return NOTHING if row is None else f"{row['hidden_edges']:,.0f}"
-
-
-def _range(rows: Rows, percent: int) -> str:
-    row = find_row(rows, "dmte-paper", "published", percent)
-    values = [100 * value for value in row["auc"]["values"]] if row else [0.0]
-    return f"{min(values):.1f} to {max(values):.1f}"
-
-
-def _ratio(rows: Rows) -> str:
-    found = [find_row(rows, "dmte-paper", "published", percent) for percent in (95, 55)]
-    spreads = [row["auc"]["std"] or 0.0 for row in found if row is not None]
-    return f"{spreads[0] / spreads[1]:.1f}" if len(spreads) == 2 and spreads[1] else NOTHING

@@ -1,10 +1,14 @@
 """Results for people and for programs: mean, spread and interval over seeds."""
 
+import json
 import math
+import os
 import platform
 import statistics
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
 from typing import Any
 
 from dmte.embedding import NeedsMore
@@ -19,12 +23,16 @@ from dmte.evaluation.cells import (
 )
 from dmte.evaluation.classification import LABEL_FRACTIONS
 from dmte.evaluation.methods import METHODS
+from dmte.maker import processor
+from dmte.memory import total_bytes
 from dmte.network import TextualNetwork
 from dmte.trained import environment
 
 CONFIDENCE = 0.95
 LINK_FIGURES = ("auc", "average_precision", "mrr", "hits_at_10")
 CLASS_FIGURES = ("macro_f1", "micro_f1")
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
+"""What fits and scores are computed with, besides torch."""
 
 Results = Iterable[tuple[Cell, Mapping[str, Any]]]
 
@@ -158,13 +166,31 @@ def evaluate_classes(
 
 
 def provenance(cells: Iterable[Cell]) -> dict[str, Any]:
-    """Return what made the results: versions, machine, seeds and every method's settings."""
+    """Return versions and machine of this process, and the cells' seeds and methods' settings."""
     cells = list(cells)
-    return environment() | {
+    return {
+        "versions": environment()["versions"] | {name: version(name) for name in LIBRARIES},
         "threads": 1,
-        "machine": {"system": platform.system(), "processor": platform.machine()},
+        "machine": _machine(),
         "seeds": sorted({cell.seed for cell in cells}),
         "settings": {cell.method: _own_settings(cell) for cell in cells},
+    }
+
+
+def made_by(results: Results) -> list[dict[str, Any]]:
+    """Return how many cells every maker made, the busiest first; none is known of older ones."""
+    makers = Counter(json.dumps(result.get("made")) for _, result in results)
+    return [{"by": json.loads(made), "cells": count} for made, count in makers.most_common()]
+
+
+def _machine() -> dict[str, Any]:
+    memory = total_bytes()
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": None if memory is None else round(memory / 1e9, 1),
     }
 
 

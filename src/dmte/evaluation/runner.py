@@ -24,6 +24,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from dmte.errors import DmteError, TrainingError
 from dmte.evaluation.cells import Cell
+from dmte.maker import maker
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import Labels
 from dmte.progress import listening
@@ -81,8 +82,9 @@ def run_cells(
 ) -> Iterator[tuple[Cell, dict[str, Any]]]:
     """Yield every cell with its result, as they finish; ``read`` gives a worker the network.
 
-    How far the fits are is in ``shares``, for whoever looks meanwhile. Where ``refusals`` are
-    given, a method that cannot learn from the network is noted there, and the others go on.
+    A result says under ``made`` what made it. How far the fits are is in ``shares``, for whoever
+    looks meanwhile. Where ``refusals`` are given, a method that cannot learn from the network is
+    noted there, and the others go on.
 
     Raises:
         TrainingError: A worker died, usually for want of memory.
@@ -203,6 +205,7 @@ def _begin_work(read: ReadNetwork, arrays: tuple[Any, Any]) -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     threadpool_limits(1)
+    maker()  # Asked now, since what runs is what was loaded now.
     _networks.append(read())
     _arrays.extend(arrays)
 
@@ -219,7 +222,7 @@ def _work(cell: Cell, number: int) -> dict[str, Any]:
     begun[number] = time.time()
     try:
         with listening(partial(shares.__setitem__, number)):
-            return cell.run(_networks[0])
+            return cell.run(_networks[0]) | {"made": maker()}
     except DmteError as problem:
         raise type(problem)(f"{cell.title()}: {problem}") from problem
     finally:

@@ -18,8 +18,8 @@ Everything = Mapping[str, Mapping[str, Any]]
 OURS, PAPER = "dmte", "dmte-paper"
 LABELLED = "labelled"
 TIMES = (
-    "How long either trains is measured where nothing else runs, by "
-    "[benchmarks/reach.py](../benchmarks/README.md#how-long-until-the-links-are-told)."
+    "How long either trains is measured where nothing else runs, by `benchmarks/reach.py` of the "
+    "source repository."
 )
 
 
