@@ -112,7 +112,7 @@ def test_parameters_are_drawn_within_the_bound_torch_uses(encoder: BiLSTM) -> No
 def test_words_enter_the_gates_strongly_enough_to_be_told_apart() -> None:
     wide = BiLSTM(VOCABULARY_SIZE, 100, torch.Generator().manual_seed(0))
     for unit in (wide.there, wide.back):
-        weights = unit.weight_ih_l0.detach()
+        weights = unit.get_parameter("weight_ih_l0").detach()
         assert weights.shape == (200, 100)
         # Cut at two deviations, a Gaussian keeps 0.88 of its own.
         assert float(weights.std()) == pytest.approx(0.88 * INPUT_DEVIATION, rel=0.02)
