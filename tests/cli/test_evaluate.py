@@ -1,8 +1,10 @@
 """``dmte evaluate`` and ``dmte reproduce``, run as their users run them."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from dmte.evaluation.cells import Cell
 from dmte.evaluation.report import LINK_FIGURES
 from dmte.evaluation.reproduction import TARGETS
 from dmte.network import TextualNetwork, write_folder
+from dmte.network.datasets import DATASETS, DataFile, blob_id
 from dmte.network.synthetic import PlantedTopics
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -31,6 +34,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     numbered = TextualNetwork(ids=tuple(map(str, range(120))), texts=drawn.texts, edges=drawn.edges)
     write_folder(numbered, folder / "hepth")
     return folder
+
+
+@pytest.fixture
+def published(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same folder, in a world where the planted network is the HepTh that was published."""
+    hepth = DATASETS["hepth"]
+    paths = [data / "hepth" / file.name for file in hepth.files]
+    files = tuple(DataFile(path.name, blob_id(path), path.stat().st_size) for path in paths)
+    known = {**DATASETS, "hepth": replace(hepth, files=files)}
+    monkeypatch.setattr("dmte.network.datasets.DATASETS", known)
+    return data
 
 
 @pytest.fixture
@@ -145,14 +159,13 @@ def test_dmte_learns_from_features_and_others_from_texts(
     assert [row["problem"] for row in json.loads(done.stdout)["plan"]] == [None, None]
 
 
-def test_a_reproduction_goes_on_where_it_stopped(
-    dmte: Run, alone: Run, inside: Run, data: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("published")
+def test_a_reproduction_goes_on_where_it_stopped(alone: Run, inside: Run, tmp_path: Path) -> None:
     command = (
         *("reproduce", "hepth-links", "--quick", "--methods", "tfidf,adamic-adar"),
         *("--out", str(tmp_path)),
     )
-    first = dmte(*command, "--workers", "1", DMTE_DATA=str(data))
+    first = alone(*command)
     assert first.returncode == 0, first.stderr
     assert "hepth-links: 24 fits to make, 0 done before" in first.stderr
     cells = tmp_path / "hepth-links" / "cells.jsonl"
@@ -185,13 +198,29 @@ def test_a_reproduction_goes_on_where_it_stopped(
     assert "## Link prediction on HepTh" in (tmp_path / "reproduction.md").read_text()
 
 
+@pytest.mark.parametrize("asked", [(), ("--seeds", "0"), ("--dry-run",)], ids=" ".join)
+@pytest.mark.parametrize("target", ["hepth-links", "recipe", "all"])
+def test_nothing_is_reproduced_from_files_that_are_not_the_published_ones(
+    target: str, asked: tuple[str, ...], published: Path, inside: Run, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(published, tmp_path / "data")
+    graph = folder / "hepth" / "graph.txt"
+    graph.write_bytes(graph.read_bytes()[:-20])
+    out = tmp_path / "out"
+    done = inside("reproduce", target, *asked, "--out", str(out), DMTE_DATA=str(folder))
+    assert (done.returncode, done.stdout, out.exists()) == (2, "", False)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"dmte: {graph}: not as published")
+    assert "'dmte datasets download hepth'" in line
+
+
 def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
-    data: Path,
+    published: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("DMTE_DATA", str(data))
+    monkeypatch.setenv("DMTE_DATA", str(published))
     monkeypatch.setattr("dmte.evaluation.runner.run_cells", None)
 
     def run(*arguments: str) -> str:
@@ -273,6 +302,7 @@ def test_a_mistake_gets_one_helpful_line(
     assert message in error
 
 
+@pytest.mark.usefixtures("published")
 def test_the_recipe_ends_in_a_verdict(
     alone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -298,6 +328,7 @@ def test_the_targets_that_help_shows_are_those_that_there_are() -> None:
     assert set(verb.GROUPS) == set(reproducing.GROUPS)
 
 
+@pytest.mark.usefixtures("published")
 def test_all_leaves_out_what_is_not_there_and_says_so(alone: Run, tmp_path: Path) -> None:
     done = alone(
         *("reproduce", "all", "--quick", "--methods", "random", "--seeds", "1", "--quiet"),

@@ -30,6 +30,7 @@ from dmte.evaluation.reproduction import (
 )
 from dmte.evaluation.verdict import verdict_table, verdicts
 from dmte.network import TextualNetwork, read_network
+from dmte.network.datasets import refuse_unpublished
 from dmte.plots import Line, draw_lines
 
 JUDGED = "recipe"
@@ -50,11 +51,14 @@ def measure(
     """Make the fits of a target that are wanted and missing; print and write what is there then.
 
     Raises:
-        NetworkError: Its data set is not here.
+        NetworkError: Its data set is not here, or is not what the paper's figures stand on.
     """
     plans: dict[str, list[Planned]] = {}
     found: dict[str, Mapping[str, Any]] = {}
-    for targets in _by_network(_targets(target)).values():
+    grouped = _by_network(_targets(target))
+    for name in grouped:
+        refuse_unpublished(name)  # All of them now, and none after hours with another.
+    for targets in grouped.values():
         network = _read(targets, is_optional=target in GROUPS)
         if network is None:
             continue
