@@ -320,7 +320,7 @@ def test_the_recipe_ends_in_a_verdict(
     )
     assert done.returncode == 0, done.stderr
     _, verdict = done.stdout.split("## The recommended recipe")
-    assert "| hepth-links | 15 %, published | 90.0 | 1 | +10.0 | `tfidf` 80.0 |" in verdict
+    assert "| hepth-links | 15 %, published | 90.0 (1) | +10.0 (1) | `tfidf` 80.0 |" in verdict
 
 
 def test_the_targets_that_help_shows_are_those_that_there_are() -> None:
