@@ -15,7 +15,7 @@ import torch
 
 from dmte.cli import main, reproducing
 from dmte.cli import reproduce as verb
-from dmte.cli.evaluate import side_by_side
+from dmte.cli.evaluate import numbers, side_by_side
 from dmte.evaluation.cells import Cell
 from dmte.evaluation.report import LINK_FIGURES
 from dmte.evaluation.reproduction import TARGETS
@@ -118,6 +118,18 @@ def test_links_and_classes_are_tables_for_people(alone: Run) -> None:
     first_of_each = [part.splitlines()[3].split()[1:3] for part in each]
     assert row.split() == ["tfidf", *chain(*first_of_each)]
     assert "10 % of the labelled vertices trained on" in done.stdout
+
+
+def test_a_share_given_twice_counts_once(inside: Run) -> None:
+    assert numbers("--train-fraction", "0.5,0.3,0.50") == [0.5, 0.3]
+    asked = ("--methods", "tfidf,tfidf", "--seeds", "2", "--dry-run", "--json")
+    for verb_and_shares in (
+        ("links", "concepts", "--train-fraction", "0.5,0.50"),
+        ("classes", "concepts", "--label-fraction", "0.5,0.50"),
+    ):
+        done = inside("evaluate", *verb_and_shares, *asked)
+        assert done.returncode == 0, done.stderr
+        assert [row["num_fits"] for row in json.loads(done.stdout)["plan"]] == [2]
 
 
 def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(

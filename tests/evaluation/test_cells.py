@@ -94,6 +94,13 @@ def test_cells_are_every_combination() -> None:
     assert [cell.seed for cell in class_cells("n", ["tfidf"], [0.5], 2)] == [0, 1]
 
 
+def test_what_is_given_twice_counts_once() -> None:
+    once = link_cells("n", ["tfidf"], [0.5], ["strict"], 2)
+    assert link_cells("n", ["tfidf", "tfidf"], [0.5, 0.50], ["strict", "strict"], 2) == once
+    classes = class_cells("n", ["tfidf"], [0.5], 2)
+    assert class_cells("n", ["tfidf", "tfidf"], [0.5, 0.50], 2) == classes
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
