@@ -274,6 +274,10 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
         (["evaluate", "links", "concepts", "--train-fraction", "55"], "between 0 and 1, not 55"),
         (["evaluate", "links", "concepts", "--train-fraction", "half"], "not 'half'"),
         (["evaluate", "links", "concepts", "--protocol", "loose"], "strict, published, not loose"),
+        (
+            ["evaluate", "links", "concepts", "--protocol", "every-edge"],
+            "published, not every-edge",
+        ),
         (["evaluate", "links", "concepts", "--seeds", "0"], "seeds must be at least 1"),
         (["evaluate", "links", "concepts", "--workers", "0"], "workers must be at least 1"),
         (["evaluate", "links"], "name a network"),

@@ -107,6 +107,7 @@ def test_what_is_given_twice_counts_once() -> None:
         ((["tfid"], [0.5], ["strict"], 1), "did you mean tfidf"),
         ((["tfidf"], [55.0], ["strict"], 1), "train_fraction must be between 0 and 1, not 55"),
         ((["tfidf"], [0.5], ["loose"], 1), "protocol must be one of strict, published, not loose"),
+        ((["tfidf"], [0.5], ["every-edge"], 1), "strict, published, not every-edge"),
         ((["tfidf"], [0.5], ["strict"], 0), "seeds must be at least 1"),
         ((["tfidf"], [], ["strict"], 1), "at least one train_fraction"),
     ],

@@ -190,7 +190,7 @@ def link_cells(
     Raises:
         ConfigError: There is no such method or protocol, or a number is out of range.
     """
-    unknown = set(protocols) - set(_TASKS)
+    unknown = set(protocols) - set(PROTOCOLS)
     if unknown:
         raise ConfigError(
             f"protocol must be one of {', '.join(PROTOCOLS)}, not {', '.join(sorted(unknown))}"

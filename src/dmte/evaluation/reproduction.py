@@ -241,7 +241,10 @@ def _case_study(network: str) -> list[Cell]:
 
 
 def _training_edges(network: str) -> list[Cell]:
-    return _links(network, ["dmte-paper"], PERCENTS, NUM_SEEDS, EVERY_EDGE)
+    published = link_cells(
+        network, ["dmte-paper"], [percent / 100 for percent in PERCENTS], ["published"], NUM_SEEDS
+    )
+    return [replace(cell, protocol=EVERY_EDGE) for cell in published]
 
 
 def _sensitivity(network: str) -> list[Cell]:
