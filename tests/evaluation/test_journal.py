@@ -1,13 +1,15 @@
 """The journal: what was finished stays, whenever the process is killed."""
 
 from dataclasses import replace
+from math import nan
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from dmte.errors import StorageError
 from dmte.evaluation import LinkCell
-from dmte.evaluation.journal import Journal
+from dmte.evaluation.journal import Journal, append_line
 
 CELL = LinkCell(
     network="n",
@@ -17,7 +19,15 @@ CELL = LinkCell(
     train_fraction=0.15,
     seed=0,
 )
-RESULT = {"scores": {"dot": {"auc": 0.9}}, "fit_seconds": 1.5}
+FIGURES: dict[str, Any] = {"auc": 0.9, "average_precision": 0.8, "mrr": 0.5, "hits_at_10": 0.7}
+RESULT: dict[str, Any] = {
+    "scores": {"dot": FIGURES},
+    "hidden_edges": 9,
+    "self_loops": 0,
+    "trained_on": 0,
+    "fit_seconds": 1.5,
+    "peak_mb": None,
+}
 
 
 def test_what_was_added_is_there_for_the_next_process(tmp_path: Path) -> None:
@@ -50,6 +60,27 @@ def test_a_line_of_somebody_elses_is_refused_with_its_number(tmp_path: Path, lin
     path = tmp_path / "cells.jsonl"
     Journal(path).add(CELL, RESULT)
     path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2 holds no result"):
+        Journal(path)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        None,
+        {},
+        [],
+        {**RESULT, "scores": {}},
+        {**RESULT, "scores": {"dot": None}},
+        *({**RESULT, "scores": {"dot": FIGURES | {"auc": auc}}} for auc in ("x", None, 9, nan)),
+        {**RESULT, "fit_seconds": "x"},
+        {name: value for name, value in RESULT.items() if name != "peak_mb"},
+    ],
+)
+def test_a_damaged_result_is_refused_with_its_line(tmp_path: Path, result: Any) -> None:
+    path = tmp_path / "cells.jsonl"
+    Journal(path).add(CELL, RESULT)
+    append_line(path, {"cell": CELL.describe(), "result": result})
     with pytest.raises(StorageError, match=r"cells\.jsonl, line 2 holds no result"):
         Journal(path)
 

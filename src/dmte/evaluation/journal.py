@@ -8,6 +8,7 @@ from typing import Any
 
 from dmte.errors import StorageError
 from dmte.evaluation.cells import Cell
+from dmte.evaluation.shapes import RESULTS, misfit
 
 
 class Journal:
@@ -78,15 +79,25 @@ def _read(path: Path) -> dict[str, Mapping[str, Any]]:
     """Return every result by its cell's key.
 
     Raises:
-        StorageError: The file cannot be read, or a line is none of ours.
+        StorageError: The file cannot be read, or a line is none of ours, or damaged.
     """
     results = {}
     for number, line in enumerate(read_lines(path), start=1):
         try:
-            entry = json.loads(line)
-            results[json.dumps(entry["cell"], sort_keys=True)] = entry["result"]
-        except (ValueError, TypeError, KeyError) as problem:
+            key, result = _understand(line)
+        except (ValueError, TypeError, KeyError, RecursionError) as problem:
             raise StorageError(
                 f"{path}, line {number} holds no result; delete the line to compute it anew"
             ) from problem
+        results[key] = result
     return results
+
+
+def _understand(line: bytes) -> tuple[str, Mapping[str, Any]]:
+    """Return the key of a line's cell and its result; raises whatever comes where it is none."""
+    entry = json.loads(line)
+    cell, result = entry["cell"], entry["result"]
+    wrong = misfit(result, RESULTS[cell["kind"]])
+    if wrong is not None:
+        raise ValueError(wrong)
+    return json.dumps(cell, sort_keys=True), result
