@@ -207,7 +207,12 @@ def test_a_reproduction_goes_on_where_it_stopped(alone: Run, inside: Run, tmp_pa
     assert table.read_text() == written
     report = inside("reproduce", "report", "--out", str(tmp_path))
     assert report.returncode == 0, report.stderr
-    assert "## Link prediction on HepTh" in (tmp_path / "reproduction.md").read_text()
+    page = (tmp_path / "reproduction.md").read_text()
+    assert "## Link prediction on HepTh" in page
+    elsewhere = tmp_path / "pages" / "of" / "mine.md"
+    report = inside("reproduce", "report", "--out", str(tmp_path), "--page", str(elsewhere))
+    assert report.returncode == 0, report.stderr
+    assert elsewhere.read_text() == page.replace("(.)", "(../..)")
 
 
 @pytest.mark.parametrize("asked", [(), ("--seeds", "0"), ("--dry-run",)], ids=" ".join)

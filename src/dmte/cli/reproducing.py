@@ -9,10 +9,10 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from dmte.cli.fits import num_workers, run_with_progress, show_plan
-from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError
+from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError, StorageError
 from dmte.evaluation.cells import Cell, unable
 from dmte.evaluation.document import document, find_row, section
 from dmte.evaluation.journal import Journal
@@ -160,6 +160,7 @@ def report(out: Path, page: Path) -> None:
 
     Raises:
         ConfigError: There are none.
+        StorageError: They are damaged, or there is no place for the page.
     """
     found = read_results(out)
     if not found:
@@ -167,8 +168,26 @@ def report(out: Path, page: Path) -> None:
             f"{out} holds no results; make some with dmte reproduce TARGET --out {out}"
         )
     folder = os.path.relpath(out, page.parent)
-    page.write_text(document(found, folder), "utf-8")
+    text = document(found, folder)
+    with _opened(page) as file:
+        file.write(text)
     print(page)
+
+
+def _opened(page: Path) -> TextIO:
+    """Return the page to write to, in a folder that is made where there is none.
+
+    Raises:
+        StorageError: There is no such place.
+    """
+    try:
+        if not page.parent.exists():
+            page.parent.mkdir(parents=True)
+        return page.open("w", encoding="utf-8")
+    except OSError as problem:
+        raise StorageError(
+            f"{page} cannot be written: {problem.strerror}; give --page another place"
+        ) from problem
 
 
 def _missing(
