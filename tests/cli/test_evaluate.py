@@ -18,8 +18,8 @@ from dmte.cli import reproduce as verb
 from dmte.cli.evaluate import numbers, side_by_side
 from dmte.evaluation.cells import Cell
 from dmte.evaluation.report import LINK_FIGURES
-from dmte.evaluation.reproduction import TARGETS
-from dmte.network import TextualNetwork, write_folder
+from dmte.evaluation.reproduction import TARGETS, journal_of
+from dmte.network import TextualNetwork, read_folder, write_folder
 from dmte.network.datasets import DATASETS, DataFile, blob_id
 from dmte.network.synthetic import PlantedTopics
 
@@ -55,6 +55,14 @@ def alone(inside: Run, data: Path) -> Run:
         return inside(*arguments, "--workers", "1", DMTE_DATA=str(data))
 
     return run
+
+
+def made_up(cell: Cell) -> dict[str, Any]:
+    """Return a result of the cell that no fit was made for."""
+    figures = dict.fromkeys(LINK_FIGURES, 0.9 if cell.method == "dmte" else 0.8)
+    costs = {"fit_seconds": 1.0, "peak_mb": 1}
+    leaks = dict.fromkeys(("hidden_edges", "self_loops", "trained_on"), 0)
+    return {"scores": {"dot": figures}} | costs | leaks
 
 
 def test_links_are_evaluated_in_json_as_documented(dmte: Run) -> None:
@@ -262,11 +270,42 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
     assert "12 fits" in table
     assert not out.exists()
     monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
+    some = ("--methods", "sentence,tfidf", "--quick", "--out", str(out), "--dry-run")
     with pytest.raises(SystemExit):
-        main(["reproduce", "hepth-links", "--methods", "sentence", "--out", str(out), "--dry-run"])
+        main(["reproduce", "hepth-links", *some])
     said = capsys.readouterr()
     assert "sentence: left out, no sentence encoder was given" in said.err
-    assert "0 fits" in said.out
+    assert "12 fits" in said.out
+
+
+@pytest.mark.usefixtures("published")
+@pytest.mark.parametrize("asked", [(), ("--dry-run",)], ids=" ".join)
+def test_methods_none_of_which_can_run_are_refused_with_the_reason(
+    asked: tuple[str, ...], alone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
+    methods = ("--methods", "sentence,sentence-diffused")
+    done = alone("reproduce", "hepth-links", *methods, "--out", str(tmp_path / "out"), *asked)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("dmte: sentence, sentence-diffused cannot run here: no sentence encoder")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("published")
+def test_what_was_measured_elsewhere_is_shown_where_it_cannot_run(
+    alone: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
+    target = TARGETS["hepth-links"]
+    first = next(
+        cell for cell in target.cells(read_folder(data / "hepth")) if cell.method == "sentence"
+    )
+    journal_of(tmp_path, target).add(first, made_up(first))
+    done = alone("reproduce", "hepth-links", "--methods", "sentence", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "sentence: left out, no sentence encoder was given" in done.stderr
+    assert "| sentence encoder | 15 % |" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -329,10 +368,7 @@ def test_the_recipe_ends_in_a_verdict(
 ) -> None:
     def run(cells: Sequence[Cell], *_: Any, **__: Any) -> Iterator[tuple[Cell, dict[str, Any]]]:
         for cell in cells:
-            figures = dict.fromkeys(LINK_FIGURES, 0.9 if cell.method == "dmte" else 0.8)
-            costs = {"fit_seconds": 1.0, "peak_mb": 1}
-            leaks = dict.fromkeys(("hidden_edges", "self_loops", "trained_on"), 0)
-            yield cell, {"scores": {"dot": figures}} | costs | leaks
+            yield cell, made_up(cell)
 
     monkeypatch.setattr(reproducing, "run_with_progress", run)
     done = alone(

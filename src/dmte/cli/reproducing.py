@@ -52,6 +52,7 @@ def measure(
 
     Raises:
         NetworkError: Its data set is not here, or is not what the paper's figures stand on.
+        ConfigError: No method that was asked for can run here.
     """
     plans: dict[str, list[Planned]] = {}
     found: dict[str, Mapping[str, Any]] = {}
@@ -64,6 +65,7 @@ def measure(
             continue
         journals = {one.name: journal_of(out, one) for one in targets}
         wanted = {one.name: list(filter(is_wanted, one.cells(network))) for one in targets}
+        _refuse_unable(wanted, journals)
         missing = _missing(wanted, journals, quiet=quiet)
         name = targets[0].network
         if dry_run:
@@ -188,6 +190,19 @@ def _opened(page: Path) -> TextIO:
         raise StorageError(
             f"{page} cannot be written: {problem.strerror}; give --page another place"
         ) from problem
+
+
+def _refuse_unable(wanted: Mapping[str, Sequence[Cell]], journals: Mapping[str, Journal]) -> None:
+    """Refuse a run of which nothing was done before and nothing can be done here.
+
+    Raises:
+        ConfigError: It is one; says why its methods cannot run.
+    """
+    cells = [(cell, cell in journals[name]) for name, some in wanted.items() for cell in some]
+    reasons = unable(cell for cell, _ in cells)
+    if cells and not any(is_done or cell.method not in reasons for cell, is_done in cells):
+        why = "; ".join(dict.fromkeys(reasons.values()))
+        raise ConfigError(f"{', '.join(reasons)} cannot run here: {why}")
 
 
 def _missing(
