@@ -16,6 +16,7 @@ LAYERS = [
     "notebook",
     "progress",
     "packing",
+    "locks",
     "storage",
     "names",
     "spreadsheets",

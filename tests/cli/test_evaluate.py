@@ -61,7 +61,7 @@ def made_up(cell: Cell) -> dict[str, Any]:
     """Return a result of the cell that no fit was made for."""
     figures = dict.fromkeys(LINK_FIGURES, 0.9 if cell.method == "dmte" else 0.8)
     costs = {"fit_seconds": 1.0, "peak_mb": 1}
-    leaks = dict.fromkeys(("hidden_edges", "self_loops", "trained_on"), 0)
+    leaks = {"hidden_edges": 9, "self_loops": 0, "trained_on": 0}
     return {"scores": {"dot": figures}} | costs | leaks
 
 
@@ -290,6 +290,28 @@ def test_methods_none_of_which_can_run_are_refused_with_the_reason(
     (line,) = done.stderr.splitlines()
     assert line.startswith("dmte: sentence, sentence-diffused cannot run here: no sentence encoder")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("published")
+def test_a_second_run_into_the_same_folder_is_refused_and_readers_are_not(
+    alone: Run, data: Path, inside: Run, tmp_path: Path
+) -> None:
+    target = TARGETS["hepth-links"]
+    journal = journal_of(tmp_path, target)
+    asked = ("reproduce", target.name, "--methods", "tfidf", "--out", str(tmp_path))
+    with journal.growing():
+        first = next(c for c in target.cells(read_folder(data / "hepth")) if c.method == "tfidf")
+        journal.add(first, made_up(first))
+        half = journal.path.read_bytes() + b'{"cell":'
+        journal.path.write_bytes(half)
+        done = alone(*asked)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"dmte: another run adds to {journal.path}; wait")
+        assert done.stderr.count("\n") == 1
+        assert alone(*asked, "--dry-run").returncode == 0
+        assert "| TF-IDF | 15 % |" in alone(*asked, "--seeds", "0").stdout
+        assert inside("reproduce", "report", "--out", str(tmp_path)).returncode == 0
+        assert journal.path.read_bytes() == half
 
 
 @pytest.mark.usefixtures("published")

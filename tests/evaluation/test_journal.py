@@ -51,8 +51,30 @@ def test_a_kill_at_any_byte_of_a_line_loses_that_line_only(tmp_path: Path) -> No
         journal = Journal(path)
         assert CELL in journal
         assert replace(CELL, seed=1) not in journal
-        journal.add(replace(CELL, seed=1), RESULT)
+        with journal.growing():
+            journal.add(replace(CELL, seed=1), RESULT)
         assert path.read_bytes() == whole
+
+
+def test_only_one_run_adds_and_it_takes_over_what_was_added_before(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "cells.jsonl"
+    first, second = Journal(path), Journal(path)
+    with first.growing():
+        first.add(CELL, RESULT)
+        with pytest.raises(StorageError, match=r"another run adds to .*cells\.jsonl; wait"):
+            second.growing().__enter__()
+        assert CELL not in second
+    with second.growing():
+        assert CELL in second
+
+
+def test_whoever_reads_leaves_half_a_line_to_its_writer(tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+    Journal(path).add(CELL, RESULT)
+    half = path.read_bytes() + b'{"cell":'
+    path.write_bytes(half)
+    assert CELL in Journal(path)
+    assert path.read_bytes() == half
 
 
 @pytest.mark.parametrize("line", ["nonsense", "[]", "{}", '{"cell": {}}', "3", "\x00"])
@@ -89,3 +111,6 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(StorageError, match="cannot be"):
         Journal(tmp_path / "file" / "cells.jsonl").add(CELL, RESULT)
+    if Path("/dev/full").exists():
+        with pytest.raises(StorageError, match="/dev/full cannot be written: No space left"):
+            append_line(Path("/dev/full"), {})

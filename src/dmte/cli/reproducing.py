@@ -5,7 +5,8 @@ It stands apart from the verb's options, which help shows without loading all th
 
 import os
 import sys
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -53,6 +54,7 @@ def measure(
     Raises:
         NetworkError: Its data set is not here, or is not what the paper's figures stand on.
         ConfigError: No method that was asked for can run here.
+        StorageError: Another run makes the same fits, or what was kept is damaged.
     """
     plans: dict[str, list[Planned]] = {}
     found: dict[str, Mapping[str, Any]] = {}
@@ -66,15 +68,17 @@ def measure(
         journals = {one.name: journal_of(out, one) for one in targets}
         wanted = {one.name: list(filter(is_wanted, one.cells(network))) for one in targets}
         _refuse_unable(wanted, journals)
-        missing = _missing(wanted, journals, quiet=quiet)
         name = targets[0].network
         if dry_run:
+            missing = _missing(wanted, journals, quiet=quiet)
             plans[name] = plan(chain(*missing.values()), network, num_workers(workers))
             continue
-        _complete(name, missing, journals, workers, quiet=quiet)
-        for one in targets:
-            found[one.name] = one.results(network, journals[one.name])
-            _show(out, found[one.name], one)
+        with _growing(journals[one] for one, cells in wanted.items() if cells):
+            missing = _missing(wanted, journals, quiet=quiet)
+            _complete(name, missing, journals, workers, quiet=quiet)
+            for one in targets:
+                found[one.name] = one.results(network, journals[one.name])
+                _show(out, found[one.name], one)
     if dry_run:
         show_plan(plans, workers)
     elif target == JUDGED and verdicts(found):
@@ -190,6 +194,15 @@ def _opened(page: Path) -> TextIO:
         raise StorageError(
             f"{page} cannot be written: {problem.strerror}; give --page another place"
         ) from problem
+
+
+@contextmanager
+def _growing(journals: Iterable[Journal]) -> Iterator[None]:
+    """Keep the journals to this run."""
+    with ExitStack() as held:
+        for journal in journals:
+            held.enter_context(journal.growing())
+        yield
 
 
 def _refuse_unable(wanted: Mapping[str, Sequence[Cell]], journals: Mapping[str, Journal]) -> None:
