@@ -15,7 +15,7 @@ import torch
 
 from dmte.cli import main, reproducing
 from dmte.cli import reproduce as verb
-from dmte.cli.evaluate import numbers, side_by_side
+from dmte.cli.evaluate import leaks, numbers, side_by_side
 from dmte.evaluation.cells import Cell
 from dmte.evaluation.report import LINK_FIGURES
 from dmte.evaluation.reproduction import TARGETS, journal_of
@@ -159,6 +159,15 @@ def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(
     first, second = side_by_side(rows, "auc", [0.15, 0.5]).split("\n\n")
     assert first.splitlines()[1].split() == ["tfidf", "80.0", "1.0"]
     assert second.splitlines()[1].split() == ["tfidf", "90.0", "1.0"]
+
+
+def test_leaks_are_counted_among_the_lines_asked_about() -> None:
+    row = {"hidden_edges": 1558.0, "self_loops": 120.0, "trained_on": 58.4}
+    assert leaks([row]) == (
+        "; of the 1,558 hidden lines asked about, 120 are self-loops and 58 are also trained on, "
+        "mostly reversed"
+    )
+    assert leaks([row | {"self_loops": 0.0, "trained_on": 0.0}]) == ""
 
 
 def test_dmte_learns_from_features_and_others_from_texts(
