@@ -269,7 +269,7 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
         ["random", "10"],
     ]
     assert "20 fits, about 0:00:0" in links
-    assert "Nothing was fitted." in links
+    assert "Scoring what is fitted comes on top. Nothing was fitted." in links
     report = json.loads(run("evaluate", "classes", "concepts", "--methods", "lsa", "--json"))
     (planned,) = report["plan"]
     assert (planned["method"], planned["num_fits"]) == ("lsa", 10)
