@@ -32,7 +32,7 @@ def test_the_longest_fit_its_share_and_the_time_left_are_shown(
 ) -> None:
     monkeypatch.setattr(time, "time", lambda: 1000.0)
     shares = Shares(CELLS)
-    begun, done = shares.arrays
+    begun, done, _ = shares.arrays
     begun[0], done[0] = 900.0, 0.5
     begun[1] = 998.0
     words = FitsUnderway(Timetable(CELLS, 2), shares).render(task).plain

@@ -42,7 +42,7 @@ class TellingCell(LinkCell):
         next(steps)
         next(steps)
         time.sleep(1.0)
-        return {"fit_seconds": 1.0}
+        return {"fit_seconds": 0.0}
 
 
 def draw(num_vertices: int) -> TextualNetwork:
@@ -102,6 +102,14 @@ def test_a_fit_that_is_being_made_tells_how_long_its_method_takes() -> None:
     assert times.seconds_left([Underway(CELLS[2], seconds=9.0, share=0.25)]) == (3 * 4.0 - 1.0) / 2
 
 
+def test_what_is_fitted_and_not_yet_scored_takes_the_rest_of_its_time() -> None:
+    cells: list[Cell] = [*CELLS]
+    times = Timetable(cells, workers=1)
+    times.note(CELLS[0], 34.0)
+    scored = Underway(CELLS[2], seconds=4.0, share=1.0)
+    assert times.seconds_left([scored]) == 3 * 34.0 - 4.0
+
+
 @pytest.mark.slow
 def test_the_parent_sees_how_far_a_worker_is() -> None:
     telling = TellingCell(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
@@ -123,6 +131,7 @@ def test_the_parent_sees_how_far_a_worker_is() -> None:
     assert all(fit.cell == telling for fit in seen)
     assert 0.5 in {fit.share for fit in seen}
     assert shares.underway() == []
+    assert shares.seconds(telling) >= 1.0  # By the clock, whatever the fit says it took.
 
 
 def test_there_is_a_core() -> None:

@@ -124,7 +124,7 @@ def evaluate_links(
         print(f"\nAUC by the share trained on\n\n{side_by_side(rows, 'auc', fractions)}")
     for fraction in fractions:
         asked = [row for row in rows if row["train_fraction"] == fraction]
-        print(f"\n{100 * fraction:g} % trained on{_leaks(asked)}\n")
+        print(f"\n{100 * fraction:g} % trained on{leaks(asked)}\n")
         print(table(asked, LINK_FIGURES))
 
 
@@ -228,13 +228,13 @@ def names(text: str) -> list[str]:
 
 
 def numbers(option: str, text: str) -> list[float]:
-    """Return the numbers in ``text``, which has commas between them.
+    """Return the different numbers in ``text``, which has commas between them.
 
     Raises:
         ConfigError: One is no number.
     """
     try:
-        return [float(number) for number in names(text)]
+        return list(dict.fromkeys(float(number) for number in names(text)))
     except ValueError as problem:
         raise ConfigError(
             f"{option} takes numbers with commas between them, as in 0.15,0.55, not {text!r}"
@@ -314,14 +314,18 @@ def _interval(summary: dict[str, Any]) -> str:
     return f"{100 * low:.1f} to {100 * high:.1f}"
 
 
-def _leaks(rows: Sequence[dict[str, Any]]) -> str:
-    """Return how many of the hidden edges give themselves away, if the protocol lets them."""
+def leaks(rows: Sequence[dict[str, Any]]) -> str:
+    """Return how many of the questions give themselves away, if the protocol lets them.
+
+    *Published* passes over hidden lines of which an end kept no edge, so fewer are asked about.
+    """
     if not rows or not (rows[0]["self_loops"] or rows[0]["trained_on"]):
         return ""
     first = rows[0]
     return (
-        f"; of {first['hidden_edges']:,.0f} hidden lines {first['self_loops']:,.0f} are self-loops "
-        f"and {first['trained_on']:,.0f} are also trained on, mostly reversed"
+        f"; of the {first['hidden_edges']:,.0f} hidden lines asked about, "
+        f"{first['self_loops']:,.0f} are self-loops and {first['trained_on']:,.0f} are also "
+        "trained on, mostly reversed"
     )
 
 

@@ -52,7 +52,7 @@ def run_with_progress(
     with _bar(times, shares, len(cells), quiet=quiet) as show:
         try:
             for cell, result in run_cells(cells, read, count, shares, refusals):
-                times.note(cell, result["fit_seconds"])
+                times.note(cell, shares.seconds(cell))
                 show(cell)
                 yield cell, result
         except KeyboardInterrupt as problem:
@@ -152,7 +152,7 @@ def show_plan(
     print(
         f"{fits:,} fits, about {timedelta(seconds=round(seconds))} with {count} at a time, each "
         f"taking up to {memory / 1e6:,.0f} MB on top of Python, torch and the network. "
-        "Nothing was fitted."
+        "Scoring what is fitted comes on top. Nothing was fitted."
     )
 
 

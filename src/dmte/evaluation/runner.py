@@ -47,20 +47,28 @@ class Underway(NamedTuple):
     seconds: float
     """Since it began."""
     share: float
-    """How much of it is done, as far as its method says."""
+    """How much of the fit is done, as far as its method says; scoring comes after all of it."""
 
 
 class Shares:
-    """How far every fit is: memory that workers write to and their parent reads."""
+    """How far every cell is: memory that workers write to and their parent reads."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self._cells = cells
-        self._begun, self._shares = (_CONTEXT.RawArray("d", len(cells)) for _ in range(2))
+        self._begun, self._shares, self._taken = (
+            _CONTEXT.RawArray("d", len(cells)) for _ in range(3)
+        )
 
     @property
-    def arrays(self) -> tuple[Any, Any]:
-        """What a worker needs: when each fit began, or zero, and how far it is."""
-        return self._begun, self._shares
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """What a worker writes: when each cell began, or zero, how far it is, how long it took."""
+        return self._begun, self._shares, self._taken
+
+    def seconds(self, cell: Cell) -> float:
+        """Return how long one of the cells took by the clock, what is asked of the fit included."""
+        return next(
+            float(taken) for one, taken in zip(self._cells, self._taken, strict=True) if one is cell
+        )
 
     def underway(self) -> list[Underway]:
         """Return the fits that are being made, the one that has taken longest first."""
@@ -180,7 +188,8 @@ class Timetable:
         total = sum(count * means.get(method, typical) for method, count in self._left.items())
         for fit in underway:
             mean = means.get(fit.cell.method, typical)
-            total -= fit.share * mean if fit.share else min(fit.seconds, mean)
+            # What is fitted may have to be scored yet, which can take longer than the fit.
+            total -= fit.share * mean if 0 < fit.share < 1 else min(fit.seconds, mean)
         return max(total, 0.0) / self._workers
 
 
@@ -196,10 +205,10 @@ def _told_by(underway: Sequence[Underway]) -> dict[str, float]:
 _networks: list[TextualNetwork] = []
 """In a worker: the network it was given."""
 _arrays: list[Any] = []
-"""In a worker: where it writes when each fit began and how far it is."""
+"""In a worker: where it writes when each cell began, how far it is and how long it took."""
 
 
-def _begin_work(read: ReadNetwork, arrays: tuple[Any, Any]) -> None:
+def _begin_work(read: ReadNetwork, arrays: tuple[Any, Any, Any]) -> None:
     """Prepare a worker: one thread, deaf to Ctrl-C, which its parent hears, and gone with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
@@ -218,7 +227,7 @@ def _leave_with_parent() -> None:
 
 
 def _work(cell: Cell, number: int) -> dict[str, Any]:
-    begun, shares = _arrays
+    begun, shares, taken = _arrays
     begun[number] = time.time()
     try:
         with listening(partial(shares.__setitem__, number)):
@@ -226,4 +235,5 @@ def _work(cell: Cell, number: int) -> dict[str, Any]:
     except DmteError as problem:
         raise type(problem)(f"{cell.title()}: {problem}") from problem
     finally:
+        taken[number] = time.time() - begun[number]
         begun[number] = 0.0
