@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dmte.config import Settings
-from dmte.errors import ConfigError, DmteError, MissingExtraError, StorageError, TrainingError
+from dmte.errors import ConfigError, MissingExtraError, StorageError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.training import TrainingRun
 from dmte.tuning import Search, Trial, search, tune
@@ -247,9 +247,27 @@ def test_senseless_limits_are_refused(
         tune(planted, **limits)
 
 
-def test_few_links_are_refused(planted: TextualNetwork) -> None:
-    with pytest.raises(DmteError, match="links are too few to tune on"):
-        Search(planted.with_edges(planted.edges[:40]), seed=0)
+def linked(num_vertices: int, num_links: int) -> TextualNetwork:
+    """Return a network with so many different links; a loop and a link told twice are none."""
+    pairs = torch.combinations(torch.arange(num_vertices))[:num_links]
+    return TextualNetwork(
+        ids=tuple(map(str, range(num_vertices))),
+        texts=["word"] * num_vertices,
+        edges=torch.cat([pairs, pairs[:1].flip(1), torch.tensor([[0, 0]])]),
+    )
+
+
+def test_fewer_than_a_hundred_links_are_refused() -> None:
+    Search(linked(40, 100), seed=0)
+    with pytest.raises(TrainingError, match="too few links to tune on: 19 of 99 would be held"):
+        Search(linked(40, 99), seed=0)
+
+
+@pytest.mark.parametrize("num_free", [0, 3, 19])
+def test_fewer_than_twenty_pairs_without_a_link_are_refused(num_free: int) -> None:
+    Search(linked(30, 435 - 20), seed=0)
+    with pytest.raises(TrainingError, match=rf"without a link .* told from {num_free}, and"):
+        Search(linked(30, 435 - num_free), seed=0)
 
 
 def test_without_optuna_it_says_what_to_install(

@@ -23,7 +23,7 @@ from dmte.evaluation.journal import append_line, read_lines
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 from dmte.ranking import auc, auc_difference_error
-from dmte.supervision import HeldBack, hold_back
+from dmte.supervision import HeldBack, hold_back, num_linked_pairs, num_pairs
 from dmte.training import TrainingRun
 from dmte.tuning.outcome import Check, Outcome, Trial
 from dmte.tuning.proposal import import_optuna, is_hopeless, propose
@@ -32,7 +32,7 @@ from dmte.tuning.space import space_of
 JUDGING_SHARE = 0.2
 """Of the edges, held back to judge by."""
 FEWEST_JUDGING = 20
-"""Edges to judge by; with fewer, no difference would stand out from noise."""
+"""Edges to judge by, and pairs that are none; with fewer, no difference would stand out."""
 FRESH_SPLITS = 5
 """Splits on which the best is compared with the default once more."""
 
@@ -71,17 +71,8 @@ class Search:
         self._lost_seconds = 0.0
         self._has_begun = False
         self._splits: dict[int, tuple[TextualNetwork, HeldBack]] = {}
-        self._refuse_few_edges()
+        _refuse_few_pairs(network)
         self._open()
-
-    def _refuse_few_edges(self) -> None:
-        edges, _ = self.network.distinct_edges()
-        judging = int(JUDGING_SHARE * int((edges[:, 0] != edges[:, 1]).sum()))
-        if judging < FEWEST_JUDGING:
-            raise TrainingError(
-                f"{len(edges)} links are too few to tune on: {judging} would be held back to judge "
-                f"by, and fewer than {FEWEST_JUDGING} tell nothing; the default is the best choice"
-            )
 
     @cached_property
     def header(self) -> dict[str, Any]:
@@ -341,6 +332,27 @@ def tune(
     for _ in search.check():
         pass
     return search.outcome()
+
+
+def _refuse_few_pairs(network: TextualNetwork) -> None:
+    """Check that there are links to judge by, and pairs without a link to tell them from.
+
+    Raises:
+        TrainingError: There are too few of one or the other.
+    """
+    linked = num_linked_pairs(network)
+    judging, free = int(JUDGING_SHARE * linked), num_pairs(network.num_vertices) - linked
+    if judging < FEWEST_JUDGING:
+        raise TrainingError(
+            f"too few links to tune on: {judging} of {linked} would be held back to judge by, and "
+            f"fewer than {FEWEST_JUDGING} tell nothing; the default is the best choice"
+        )
+    if free < FEWEST_JUDGING:
+        raise TrainingError(
+            "too few pairs of vertices without a link to tune on: links held back would be told "
+            f"from {free}, and fewer than {FEWEST_JUDGING} tell nothing; the default is the best "
+            "choice"
+        )
 
 
 def _check_limits(trials: int | None, seconds: float | None) -> None:
