@@ -222,10 +222,25 @@ def test_a_trial_that_cannot_be_trained_is_passed_over_but_the_default_is_not(
     trials = list(made.run(trials=UNTIL_OPTUNA + 2))
     assert [trial.problem is None for trial in trials] == [True] + [False] * (len(trials) - 1)
     assert made.outcome().settings == Settings()
-    wordless = TextualNetwork(ids=planted.ids, texts=[""] * 80, edges=planted.edges)
-    monkeypatch.undo()
-    with pytest.raises(TrainingError, match="no text has a word"):
-        list(Search(wordless, seed=0).run(trials=1))
+
+    def fail_always(self: Search, settings: Settings, *_: Any) -> Scores:  # noqa: ARG001
+        raise TrainingError("the loss was no longer a finite number")
+
+    monkeypatch.setattr(Search, "_scores", fail_always)
+    with pytest.raises(TrainingError, match="no longer a finite number"):
+        list(Search(planted, seed=0).run(trials=1))
+
+
+def test_where_the_default_has_nothing_to_learn_from_nothing_is_searched(
+    planted: TextualNetwork,
+) -> None:
+    """The advice is one that can be followed: tuning itself has no recipes."""
+    wordless = TextualNetwork(ids=planted.ids, texts=["", "--"] * 40, edges=planted.edges)
+    with pytest.raises(TrainingError, match=r"no text has a word, .*: dmte train --recipe paper$"):
+        Search(wordless, seed=0)
+    with pytest.raises(TrainingError, match="no feature is other than zero"):
+        Search(planted.with_features(torch.zeros(80, 3)), seed=0)
+    Search(wordless.with_features(torch.ones(80, 3)), seed=0)
 
 
 def test_a_trial_below_the_median_is_hopeless() -> None:

@@ -28,6 +28,7 @@ from dmte.training import TrainingRun
 from dmte.tuning.outcome import Check, Outcome, Trial
 from dmte.tuning.proposal import import_optuna, is_hopeless, propose
 from dmte.tuning.space import space_of
+from dmte.words import tokenize
 
 JUDGING_SHARE = 0.2
 """Of the edges, held back to judge by."""
@@ -72,6 +73,7 @@ class Search:
         self._has_begun = False
         self._splits: dict[int, tuple[TextualNetwork, HeldBack]] = {}
         _refuse_few_pairs(network)
+        _refuse_wordless(network)
         self._open()
 
     @cached_property
@@ -352,6 +354,24 @@ def _refuse_few_pairs(network: TextualNetwork) -> None:
             "too few pairs of vertices without a link to tune on: links held back would be told "
             f"from {free}, and fewer than {FEWEST_JUDGING} tell nothing; the default is the best "
             "choice"
+        )
+
+
+def _refuse_wordless(network: TextualNetwork) -> None:
+    """Check that the default can learn, since everything is compared with it.
+
+    Raises:
+        TrainingError: No text has a word, or no feature is other than zero.
+    """
+    if network.features is None:
+        missing, found = "text has a word", any(map(tokenize, network.texts))
+    else:
+        missing, found = "feature is other than zero", bool(network.features.any())
+    if not found:
+        raise TrainingError(
+            f"no {missing}, and the default, which a search starts from and compares with, learns "
+            "from nothing else; the paper's recipe learns from links alone: dmte train --recipe "
+            "paper"
         )
 
 
