@@ -136,6 +136,17 @@ def test_a_search_goes_on_when_asked_for_more(
     assert "\x1b" not in out
 
 
+def test_where_only_the_default_was_tried_it_is_not_called_the_best(
+    answer: Callable[..., Answer], cli_folder: Path
+) -> None:
+    short = ("tune", "net", "--splits", "1", "--minutes", "1e-9")
+    code, out, error = answer(*short, "--out", "1.toml")
+    assert code == 0, error
+    assert ", 1 trial, seed 0\n" in out
+    assert "nothing else was tried, and the default is kept; more --minutes or --trials" in out
+    assert "better" not in out + (cli_folder / "1.toml").read_text()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -32,7 +32,7 @@ def tune(
         float | None,
         typer.Option(
             help=f"How long it may take, earlier sittings included; {DEFAULT_MINUTES:g} if neither "
-            "this nor --trials is said."
+            "this nor --trials is said. Trial 0, the default, runs to its end in any case."
         ),
     ] = None,
     trials: Annotated[
@@ -167,7 +167,7 @@ class Show:
         except KeyboardInterrupt as problem:
             raise Interrupted(
                 f"interrupted before the best was checked; {self._search.journal} keeps "
-                f"{len(self._search.trials)} trials, and the same command goes on"
+                f"{_count(len(self._search.trials))}, and the same command goes on"
             ) from problem
 
     @contextmanager
@@ -196,14 +196,23 @@ def _fate(trial: "Trial") -> str:
     return f"AUC {100 * trial.auc:4.1f}" + ("" if trial.is_complete else ", given up")
 
 
+def _count(trials: int) -> str:
+    from dmte.network.textual_network import plural
+
+    return f"{trials} {plural(trials, 'trial')}"
+
+
 def summary(outcome: "Outcome", network: "TextualNetwork") -> list[str]:
     """Return what was found, for people."""
     default, best = outcome.default, outcome.best
     lines = [
-        f"{network!r}, {outcome.num_trials} trials, seed {outcome.seed}",
+        f"{network!r}, {_count(outcome.num_trials)}, seed {outcome.seed}",
         f"default  AUC {100 * default.auc:.1f} on held-back links, "
         f"{default.seconds_a_fit:.1f} s a training",
     ]
+    if outcome.num_trials == 1:
+        kept = "nothing else was tried, and the default is kept; more --minutes or --trials go on"
+        return [*lines, kept]
     if best is default:
         return [*lines, "no trial was better than the default, which is kept"]
     fresh = outcome.to_dict()["fresh"]
