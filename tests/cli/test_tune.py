@@ -16,10 +16,11 @@ import pytest
 import torch
 
 from dmte.cli import main
+from dmte.cli.tune import summary
 from dmte.config import Settings
-from dmte.network import write_folder
+from dmte.network import TextualNetwork, write_folder
 from dmte.network.synthetic import PlantedTopics
-from dmte.tuning import search
+from dmte.tuning import Check, Outcome, Trial, search
 
 pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")
 jsonschema = pytest.importorskip("jsonschema", reason="the schemas are checked with jsonschema")
@@ -145,6 +146,25 @@ def test_where_only_the_default_was_tried_it_is_not_called_the_best(
     assert ", 1 trial, seed 0\n" in out
     assert "nothing else was tried, and the default is kept; more --minutes or --trials" in out
     assert "better" not in out + (cli_folder / "1.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("difference", "error", "words"),
+    [
+        (0.02, 0.001, "gain     +2.00 with a standard error of 0.10: better, the best is taken"),
+        (-0.02, 0.001, "gain     -2.00 with a standard error of 0.10: worse, the default is kept"),
+        (-0.18, 0.13, "error of 13.00: not to be told apart, the default is kept"),
+        (0.18, 0.13, "error of 13.00: not to be told apart, the default is kept"),
+    ],
+)
+def test_a_gain_is_worded_by_its_figures(
+    difference: float, error: float, words: str, planted: TextualNetwork
+) -> None:
+    default = Trial(0, {}, Settings(), (0.7,), 1.0, is_complete=True)
+    best = replace(default, number=1, aucs=(0.8,))
+    check = Check(1, 1, 0.7 + difference, 0.7, error, 1.0)
+    found = Outcome("", 0, 2, 1, default, best, (check,))
+    assert summary(found, planted)[-1].endswith(words)
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,21 @@ def test_the_best_is_taken_where_fresh_splits_agree() -> None:
     assert found.settings == found.best.settings
 
 
+@pytest.mark.parametrize(
+    ("found", "is_worse"),
+    [
+        (outcome(-0.2, -0.21, -0.2), True),
+        (outcome(-0.4, 0.01, -0.2), False),  # splits disagree
+        (outcome(-0.2, -0.21, -0.2, error=0.2), False),  # too few edges judged
+        (outcome(0.0, 0.0, error=0.0), False),
+        (outcome(0.2, 0.21, 0.2), False),
+        (outcome(), False),
+    ],
+)
+def test_a_loss_is_told_from_noise_as_a_gain_is(found: Outcome, *, is_worse: bool) -> None:
+    assert found.is_worse == is_worse
+
+
 def test_chance_alone_seldom_beats_the_default() -> None:
     draws = torch.randn(400, 5, generator=torch.Generator().manual_seed(0)).mul(0.01)
     wins = sum(outcome(*row, error=0.01).is_better for row in draws.tolist())

@@ -223,8 +223,14 @@ def summary(outcome: "Outcome", network: "TextualNetwork") -> list[str]:
         f"fresh    AUC {100 * fresh['best']:.1f} for the best, {100 * fresh['default']:.1f} for "
         f"the default, on {fresh['splits']} splits that no trial saw",
         f"gain     {100 * outcome.gain:+.2f} with a standard error of {100 * outcome.error:.2f}: "
-        + ("the best is taken" if outcome.is_better else "within noise, the default is kept"),
+        + _verdict(outcome),
     ]
+
+
+def _verdict(outcome: "Outcome") -> str:
+    if outcome.is_better:
+        return "better, the best is taken"
+    return f"{'worse' if outcome.is_worse else 'not to be told apart'}, the default is kept"
 
 
 def notes(outcome: "Outcome", network: "TextualNetwork", name: str) -> list[str]:
