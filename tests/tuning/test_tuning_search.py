@@ -212,6 +212,33 @@ def test_time_ends_a_search_but_not_before_the_default(planted: TextualNetwork) 
     assert made.outcome().settings == Settings()
 
 
+class Clock:
+    """Tells the time that a test says."""
+
+    now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+def test_time_for_the_fresh_splits_is_kept_back(
+    planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A training takes a second: five trials of two splits, then five splits for two settings."""
+    clock = Clock()
+
+    def scores(self: Search, settings: Settings, *_: Any) -> Scores:  # noqa: ARG001
+        clock.now += 1.0
+        return torch.full((4,), float(settings != Settings())), torch.zeros(4)
+
+    monkeypatch.setattr(search, "time", clock)
+    monkeypatch.setattr(Search, "_scores", scores)
+    made = Search(planted, seed=0, num_splits=2)
+    assert len(list(made.run(seconds=20.0))) == 5
+    assert len(list(made.check())) == 5
+    assert made.spent_seconds == clock.now == 20
+
+
 @pytest.mark.slow
 def test_a_trial_that_takes_too_long_is_dropped_and_its_time_counts(
     planted: TextualNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
