@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,10 +18,11 @@ import pytest
 import torch
 
 from dmte.cli import main
-from dmte.cli.tune import summary
+from dmte.cli.tune import Show, summary
 from dmte.config import Settings
 from dmte.network import TextualNetwork, write_folder
 from dmte.network.synthetic import PlantedTopics
+from dmte.pages import Asked, asked_on
 from dmte.tuning import Check, Outcome, Trial, search
 
 pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")
@@ -27,7 +30,8 @@ jsonschema = pytest.importorskip("jsonschema", reason="the schemas are checked w
 
 Answer = tuple[int | str | None, str, str]
 Run = Callable[..., subprocess.CompletedProcess[str]]
-SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "tune.json"
+DOCS = Path(__file__).parents[2] / "docs"
+SCHEMA, PAGE = DOCS / "schemas" / "tune.json", DOCS / "verbs" / "tune.md"
 SMALL = ("tune", "net", "--splits", "1", "--trials", "1")
 
 
@@ -160,11 +164,36 @@ def test_where_only_the_default_was_tried_it_is_not_called_the_best(
 def test_a_gain_is_worded_by_its_figures(
     difference: float, error: float, words: str, planted: TextualNetwork
 ) -> None:
+    assert summary(outcome(difference, error), planted)[-1].endswith(words)
+
+
+def test_the_lines_on_the_page_have_the_form_of_those_printed(
+    planted: TextualNetwork, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The example takes minutes, so its words are compared, and its figures are not."""
+    asked = next(one for one in asked_on(PAGE.read_text("utf-8")) if isinstance(one, Asked))
+    found = outcome(0.001, 0.01)
+    made: Any = SimpleNamespace(best=found.best, spent_seconds=1.0)
+    show = Show(made, 60.0, quiet=False)
+    for trial in (found.best, replace(found.best, is_complete=False)):
+        show.trial(trial)
+    show.check(found.checks[0])
+    printed = [*capsys.readouterr().err.splitlines(), *summary(found, planted)]
+    forms = {form(line) for line in [*printed, "..."]}
+    *shown, last = asked.shown.splitlines()
+    assert [line for line in shown if form(line) not in forms] == []
+    assert last.startswith("settings in settings.toml; use them with: ")
+
+
+def form(line: str) -> str:
+    return re.sub(r" *[+-]?\d[\d.,:]*", " 0", line)
+
+
+def outcome(difference: float, error: float) -> Outcome:
     default = Trial(0, {}, Settings(), (0.7,), 1.0, is_complete=True)
     best = replace(default, number=1, aucs=(0.8,))
     check = Check(1, 1, 0.7 + difference, 0.7, error, 1.0)
-    found = Outcome("", 0, 2, 1, default, best, (check,))
-    assert summary(found, planted)[-1].endswith(words)
+    return Outcome("", 0, 2, 1, default, best, (check,))
 
 
 @pytest.mark.parametrize(
