@@ -1,8 +1,10 @@
 """``dmte evaluate`` and ``dmte reproduce``, run as their users run them."""
 
 import json
+import shutil
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,12 @@ import torch
 
 from dmte.cli import main, reproducing
 from dmte.cli import reproduce as verb
-from dmte.cli.evaluate import side_by_side
+from dmte.cli.evaluate import numbers, side_by_side
 from dmte.evaluation.cells import Cell
 from dmte.evaluation.report import LINK_FIGURES
-from dmte.evaluation.reproduction import TARGETS
-from dmte.network import TextualNetwork, write_folder
+from dmte.evaluation.reproduction import TARGETS, journal_of
+from dmte.network import TextualNetwork, read_folder, write_folder
+from dmte.network.datasets import DATASETS, DataFile, blob_id
 from dmte.network.synthetic import PlantedTopics
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -34,6 +37,17 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def published(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same folder, in a world where the planted network is the HepTh that was published."""
+    hepth = DATASETS["hepth"]
+    paths = [data / "hepth" / file.name for file in hepth.files]
+    files = tuple(DataFile(path.name, blob_id(path), path.stat().st_size) for path in paths)
+    known = {**DATASETS, "hepth": replace(hepth, files=files)}
+    monkeypatch.setattr("dmte.network.datasets.DATASETS", known)
+    return data
+
+
+@pytest.fixture
 def alone(inside: Run, data: Path) -> Run:
     """The command line in this process, with these data sets and without worker processes."""
 
@@ -41,6 +55,14 @@ def alone(inside: Run, data: Path) -> Run:
         return inside(*arguments, "--workers", "1", DMTE_DATA=str(data))
 
     return run
+
+
+def made_up(cell: Cell) -> dict[str, Any]:
+    """Return a result of the cell that no fit was made for."""
+    figures = dict.fromkeys(LINK_FIGURES, 0.9 if cell.method == "dmte" else 0.8)
+    costs = {"fit_seconds": 1.0, "peak_mb": 1}
+    leaks = {"hidden_edges": 9, "self_loops": 0, "trained_on": 0}
+    return {"scores": {"dot": figures}} | costs | leaks
 
 
 def test_links_are_evaluated_in_json_as_documented(dmte: Run) -> None:
@@ -106,6 +128,18 @@ def test_links_and_classes_are_tables_for_people(alone: Run) -> None:
     assert "10 % of the labelled vertices trained on" in done.stdout
 
 
+def test_a_share_given_twice_counts_once(inside: Run) -> None:
+    assert numbers("--train-fraction", "0.5,0.3,0.50") == [0.5, 0.3]
+    asked = ("--methods", "tfidf,tfidf", "--seeds", "2", "--dry-run", "--json")
+    for verb_and_shares in (
+        ("links", "concepts", "--train-fraction", "0.5,0.50"),
+        ("classes", "concepts", "--label-fraction", "0.5,0.50"),
+    ):
+        done = inside("evaluate", *verb_and_shares, *asked)
+        assert done.returncode == 0, done.stderr
+        assert [row["num_fits"] for row in json.loads(done.stdout)["plan"]] == [2]
+
+
 def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -145,14 +179,13 @@ def test_dmte_learns_from_features_and_others_from_texts(
     assert [row["problem"] for row in json.loads(done.stdout)["plan"]] == [None, None]
 
 
-def test_a_reproduction_goes_on_where_it_stopped(
-    dmte: Run, alone: Run, inside: Run, data: Path, tmp_path: Path
-) -> None:
+@pytest.mark.usefixtures("published")
+def test_a_reproduction_goes_on_where_it_stopped(alone: Run, inside: Run, tmp_path: Path) -> None:
     command = (
         *("reproduce", "hepth-links", "--quick", "--methods", "tfidf,adamic-adar"),
         *("--out", str(tmp_path)),
     )
-    first = dmte(*command, "--workers", "1", DMTE_DATA=str(data))
+    first = alone(*command)
     assert first.returncode == 0, first.stderr
     assert "hepth-links: 24 fits to make, 0 done before" in first.stderr
     cells = tmp_path / "hepth-links" / "cells.jsonl"
@@ -182,16 +215,37 @@ def test_a_reproduction_goes_on_where_it_stopped(
     assert table.read_text() == written
     report = inside("reproduce", "report", "--out", str(tmp_path))
     assert report.returncode == 0, report.stderr
-    assert "## Link prediction on HepTh" in (tmp_path / "reproduction.md").read_text()
+    page = (tmp_path / "reproduction.md").read_text()
+    assert "## Link prediction on HepTh" in page
+    elsewhere = tmp_path / "pages" / "of" / "mine.md"
+    report = inside("reproduce", "report", "--out", str(tmp_path), "--page", str(elsewhere))
+    assert report.returncode == 0, report.stderr
+    assert elsewhere.read_text() == page.replace("(.)", "(../..)")
+
+
+@pytest.mark.parametrize("asked", [(), ("--seeds", "0"), ("--dry-run",)], ids=" ".join)
+@pytest.mark.parametrize("target", ["hepth-links", "recipe", "all"])
+def test_nothing_is_reproduced_from_files_that_are_not_the_published_ones(
+    target: str, asked: tuple[str, ...], published: Path, inside: Run, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(published, tmp_path / "data")
+    graph = folder / "hepth" / "graph.txt"
+    graph.write_bytes(graph.read_bytes()[:-20])
+    out = tmp_path / "out"
+    done = inside("reproduce", target, *asked, "--out", str(out), DMTE_DATA=str(folder))
+    assert (done.returncode, done.stdout, out.exists()) == (2, "", False)
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"dmte: {graph}: not as published")
+    assert "'dmte datasets download hepth'" in line
 
 
 def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
-    data: Path,
+    published: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("DMTE_DATA", str(data))
+    monkeypatch.setenv("DMTE_DATA", str(published))
     monkeypatch.setattr("dmte.evaluation.runner.run_cells", None)
 
     def run(*arguments: str) -> str:
@@ -216,11 +270,64 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
     assert "12 fits" in table
     assert not out.exists()
     monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
+    some = ("--methods", "sentence,tfidf", "--quick", "--out", str(out), "--dry-run")
     with pytest.raises(SystemExit):
-        main(["reproduce", "hepth-links", "--methods", "sentence", "--out", str(out), "--dry-run"])
+        main(["reproduce", "hepth-links", *some])
     said = capsys.readouterr()
     assert "sentence: left out, no sentence encoder was given" in said.err
-    assert "0 fits" in said.out
+    assert "12 fits" in said.out
+
+
+@pytest.mark.usefixtures("published")
+@pytest.mark.parametrize("asked", [(), ("--dry-run",)], ids=" ".join)
+def test_methods_none_of_which_can_run_are_refused_with_the_reason(
+    asked: tuple[str, ...], alone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
+    methods = ("--methods", "sentence,sentence-diffused")
+    done = alone("reproduce", "hepth-links", *methods, "--out", str(tmp_path / "out"), *asked)
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("dmte: sentence, sentence-diffused cannot run here: no sentence encoder")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("published")
+def test_a_second_run_into_the_same_folder_is_refused_and_readers_are_not(
+    alone: Run, data: Path, inside: Run, tmp_path: Path
+) -> None:
+    target = TARGETS["hepth-links"]
+    journal = journal_of(tmp_path, target)
+    asked = ("reproduce", target.name, "--methods", "tfidf", "--out", str(tmp_path))
+    with journal.growing():
+        first = next(c for c in target.cells(read_folder(data / "hepth")) if c.method == "tfidf")
+        journal.add(first, made_up(first))
+        half = journal.path.read_bytes() + b'{"cell":'
+        journal.path.write_bytes(half)
+        done = alone(*asked)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"dmte: another run adds to {journal.path}; wait")
+        assert done.stderr.count("\n") == 1
+        assert alone(*asked, "--dry-run").returncode == 0
+        assert "| TF-IDF | 15 % |" in alone(*asked, "--seeds", "0").stdout
+        assert inside("reproduce", "report", "--out", str(tmp_path)).returncode == 0
+        assert journal.path.read_bytes() == half
+
+
+@pytest.mark.usefixtures("published")
+def test_what_was_measured_elsewhere_is_shown_where_it_cannot_run(
+    alone: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
+    target = TARGETS["hepth-links"]
+    first = next(
+        cell for cell in target.cells(read_folder(data / "hepth")) if cell.method == "sentence"
+    )
+    journal_of(tmp_path, target).add(first, made_up(first))
+    done = alone("reproduce", "hepth-links", "--methods", "sentence", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "sentence: left out, no sentence encoder was given" in done.stderr
+    assert "| sentence encoder | 15 % |" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -233,6 +340,10 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
         (["evaluate", "links", "concepts", "--train-fraction", "55"], "between 0 and 1, not 55"),
         (["evaluate", "links", "concepts", "--train-fraction", "half"], "not 'half'"),
         (["evaluate", "links", "concepts", "--protocol", "loose"], "strict, published, not loose"),
+        (
+            ["evaluate", "links", "concepts", "--protocol", "every-edge"],
+            "published, not every-edge",
+        ),
         (["evaluate", "links", "concepts", "--seeds", "0"], "seeds must be at least 1"),
         (["evaluate", "links", "concepts", "--workers", "0"], "workers must be at least 1"),
         (["evaluate", "links"], "name a network"),
@@ -273,15 +384,13 @@ def test_a_mistake_gets_one_helpful_line(
     assert message in error
 
 
+@pytest.mark.usefixtures("published")
 def test_the_recipe_ends_in_a_verdict(
     alone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(cells: Sequence[Cell], *_: Any, **__: Any) -> Iterator[tuple[Cell, dict[str, Any]]]:
         for cell in cells:
-            figures = dict.fromkeys(LINK_FIGURES, 0.9 if cell.method == "dmte" else 0.8)
-            costs = {"fit_seconds": 1.0, "peak_mb": 1}
-            leaks = dict.fromkeys(("hidden_edges", "self_loops", "trained_on"), 0)
-            yield cell, {"scores": {"dot": figures}} | costs | leaks
+            yield cell, made_up(cell)
 
     monkeypatch.setattr(reproducing, "run_with_progress", run)
     done = alone(
@@ -290,7 +399,7 @@ def test_the_recipe_ends_in_a_verdict(
     )
     assert done.returncode == 0, done.stderr
     _, verdict = done.stdout.split("## The recommended recipe")
-    assert "| hepth-links | 15 %, published | 90.0 | 1 | +10.0 | `tfidf` 80.0 |" in verdict
+    assert "| hepth-links | 15 %, published | 90.0 (1) | +10.0 (1) | `tfidf` 80.0 |" in verdict
 
 
 def test_the_targets_that_help_shows_are_those_that_there_are() -> None:
@@ -298,6 +407,7 @@ def test_the_targets_that_help_shows_are_those_that_there_are() -> None:
     assert set(verb.GROUPS) == set(reproducing.GROUPS)
 
 
+@pytest.mark.usefixtures("published")
 def test_all_leaves_out_what_is_not_there_and_says_so(alone: Run, tmp_path: Path) -> None:
     done = alone(
         *("reproduce", "all", "--quick", "--methods", "random", "--seeds", "1", "--quiet"),

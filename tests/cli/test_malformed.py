@@ -30,6 +30,7 @@ from dmte.network import read_network
 from dmte.stored import StoredModel
 from dmte.trained import TrainedModel
 
+RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 Make = Callable[[], object]
 """Makes of the working folder what no bytes of a file can."""
 
@@ -377,6 +378,14 @@ OUTPUTS = {
     ),
     "settings over a file of somebody's": Case("tune net.jsonl --out old.csv", {}, "old.csv"),
     "a report of nothing": Case("reproduce report --out no", {}, "no results"),
+    "a report below a file": Case(
+        f"reproduce report --out {RESULTS} --page old.csv/page.md",
+        {},
+        "Not a directory; give --page",
+    ),
+    "a report that is a folder": Case(
+        f"reproduce report --out {RESULTS} --page model", {}, "Is a directory; give --page"
+    ),
 }
 
 SETTINGS = {
@@ -618,7 +627,6 @@ def test_a_letter_in_a_model_stays_when_the_model_is_replaced(
 def test_a_full_disk_is_the_systems_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no disk that is always full")
-    results = Path(__file__).parents[2] / "experiments" / "results"
-    code, (line,), _ = run(f"reproduce report --out {results} --page /dev/full", capsys)
+    code, (line,), _ = run(f"reproduce report --out {RESULTS} --page /dev/full", capsys)
     assert code == 1
     assert "No space left on device" in line

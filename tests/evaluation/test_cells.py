@@ -94,12 +94,20 @@ def test_cells_are_every_combination() -> None:
     assert [cell.seed for cell in class_cells("n", ["tfidf"], [0.5], 2)] == [0, 1]
 
 
+def test_what_is_given_twice_counts_once() -> None:
+    once = link_cells("n", ["tfidf"], [0.5], ["strict"], 2)
+    assert link_cells("n", ["tfidf", "tfidf"], [0.5, 0.50], ["strict", "strict"], 2) == once
+    classes = class_cells("n", ["tfidf"], [0.5], 2)
+    assert class_cells("n", ["tfidf", "tfidf"], [0.5, 0.50], 2) == classes
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((["tfid"], [0.5], ["strict"], 1), "did you mean tfidf"),
         ((["tfidf"], [55.0], ["strict"], 1), "train_fraction must be between 0 and 1, not 55"),
         ((["tfidf"], [0.5], ["loose"], 1), "protocol must be one of strict, published, not loose"),
+        ((["tfidf"], [0.5], ["every-edge"], 1), "strict, published, not every-edge"),
         ((["tfidf"], [0.5], ["strict"], 0), "seeds must be at least 1"),
         ((["tfidf"], [], ["strict"], 1), "at least one train_fraction"),
     ],

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from dmte.embedding import Embedding
-from dmte.errors import ConfigError
+from dmte.errors import ConfigError, StorageError
 from dmte.evaluation import METHODS, ClassCell, LinkCell
 from dmte.evaluation.case_study import PRINTED, QUERY, CaseCell
 from dmte.evaluation.cells import EVERY_EDGE
@@ -147,6 +147,42 @@ def test_results_are_read_back_as_they_were(
     assert read_results(tmp_path) == {name: json.loads(json.dumps(results))}
     assert results["rows"]
     assert results["network"]["fingerprint"] == planted.fingerprint()
+
+
+@pytest.mark.parametrize("name", ["hepth-links", "cora-classes", "case-study"])
+def test_whatever_is_damaged_of_results_is_refused_by_its_place(
+    name: str, planted: TextualNetwork, tmp_path: Path
+) -> None:
+    path = write_results(tmp_path, fill(TARGETS[name], planted, tmp_path))
+    whole = json.loads(path.read_text())
+    head = set(whole) - {"settings"}  # Which no page is made from.
+    row = set(whole["rows"][0]) - {"fit_seconds", "fastest_seconds"}
+    for key in head:
+        assert_refused(tmp_path, {**whole, key: None}, key)
+    for key in row - {"peak_mb"}:
+        assert_refused(tmp_path, {**whole, "rows": [{**whole["rows"][0], key: None}]}, key)
+    if name != "case-study":
+        assert_refused(tmp_path, {**whole, "median_seconds": {"another": 1}}, "median_seconds")
+    for content in ("", "{}", "[]", "null", path.read_text()[:-9], "\x00"):
+        path.write_text(content)
+        with pytest.raises(StorageError, match=f"{name}/results.json: .* --seeds 0 --out "):
+            read_results(tmp_path)
+
+
+def assert_refused(folder: Path, results: dict[str, Any], key: str) -> None:
+    """Refused are results in which the value of ``key`` is damaged."""
+    (path,) = folder.glob("*/results.json")
+    path.write_text(json.dumps(results))
+    with pytest.raises(StorageError, match=rf"results.json: .*\b{key}\b.* is damaged or missing"):
+        read_results(folder)
+
+
+def test_a_line_that_is_no_json_is_named(planted: TextualNetwork, tmp_path: Path) -> None:
+    path = write_results(tmp_path, fill(TARGETS["hepth-links"], planted, tmp_path))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join([*lines[:9], "x", *lines[9:]]))
+    with pytest.raises(StorageError, match=r"results.json: line 10 is damaged"):
+        read_results(tmp_path)
 
 
 def test_results_of_another_network_are_not_taken_over(

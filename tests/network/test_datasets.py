@@ -19,6 +19,7 @@ from dmte.network.datasets import (
     data_folder,
     find_dataset,
     get_dataset,
+    refuse_unpublished,
 )
 
 HELLO = DataFile("data.txt", "ce013625030ba8dba906f756967f9e9ca394464a", 6)  # git hash-object
@@ -161,6 +162,20 @@ def test_what_is_missing_is_said_with_its_place_and_its_remedy(home: Path) -> No
     assert f"{home} lacks cora/data.txt and cora/group.txt, and DMTE_DATA is not set;" in message
     assert "'dmte datasets download cora'" in message
     assert message.endswith(f"puts what is missing into {home / 'cora'}")
+
+
+def test_files_that_are_not_the_published_ones_are_refused_by_name(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dmte.network.datasets.DATASETS", {"tiny": TINY})
+    refuse_unpublished("tiny")  # What is not here is not another's.
+    place(home, b"hello\n")
+    refuse_unpublished("tiny")
+    place(home, b"hello")
+    with pytest.raises(NetworkError) as error:
+        refuse_unpublished("tiny")
+    assert str(error.value).startswith(f"{home / 'tiny' / 'data.txt'}: not as published")
+    assert "'dmte datasets download tiny'" in str(error.value)
 
 
 def test_an_unknown_name_is_refused_with_what_comes_close() -> None:

@@ -228,13 +228,13 @@ def names(text: str) -> list[str]:
 
 
 def numbers(option: str, text: str) -> list[float]:
-    """Return the numbers in ``text``, which has commas between them.
+    """Return the different numbers in ``text``, which has commas between them.
 
     Raises:
         ConfigError: One is no number.
     """
     try:
-        return [float(number) for number in names(text)]
+        return list(dict.fromkeys(float(number) for number in names(text)))
     except ValueError as problem:
         raise ConfigError(
             f"{option} takes numbers with commas between them, as in 0.15,0.55, not {text!r}"

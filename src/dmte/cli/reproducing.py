@@ -5,14 +5,15 @@ It stands apart from the verb's options, which help shows without loading all th
 
 import os
 import sys
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from dmte.cli.fits import num_workers, run_with_progress, show_plan
-from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError
+from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError, StorageError
 from dmte.evaluation.cells import Cell, unable
 from dmte.evaluation.document import document, find_row, section
 from dmte.evaluation.journal import Journal
@@ -30,6 +31,7 @@ from dmte.evaluation.reproduction import (
 )
 from dmte.evaluation.verdict import verdict_table, verdicts
 from dmte.network import TextualNetwork, read_network
+from dmte.network.datasets import refuse_unpublished
 from dmte.plots import Line, draw_lines
 
 JUDGED = "recipe"
@@ -50,25 +52,33 @@ def measure(
     """Make the fits of a target that are wanted and missing; print and write what is there then.
 
     Raises:
-        NetworkError: Its data set is not here.
+        NetworkError: Its data set is not here, or is not what the paper's figures stand on.
+        ConfigError: No method that was asked for can run here.
+        StorageError: Another run makes the same fits, or what was kept is damaged.
     """
     plans: dict[str, list[Planned]] = {}
     found: dict[str, Mapping[str, Any]] = {}
-    for targets in _by_network(_targets(target)).values():
+    grouped = _by_network(_targets(target))
+    for name in grouped:
+        refuse_unpublished(name)  # All of them now, and none after hours with another.
+    for targets in grouped.values():
         network = _read(targets, is_optional=target in GROUPS)
         if network is None:
             continue
         journals = {one.name: journal_of(out, one) for one in targets}
         wanted = {one.name: list(filter(is_wanted, one.cells(network))) for one in targets}
-        missing = _missing(wanted, journals, quiet=quiet)
+        _refuse_unable(wanted, journals)
         name = targets[0].network
         if dry_run:
+            missing = _missing(wanted, journals, quiet=quiet)
             plans[name] = plan(chain(*missing.values()), network, num_workers(workers))
             continue
-        _complete(name, missing, journals, workers, quiet=quiet)
-        for one in targets:
-            found[one.name] = one.results(network, journals[one.name])
-            _show(out, found[one.name], one)
+        with _growing(journals[one] for one, cells in wanted.items() if cells):
+            missing = _missing(wanted, journals, quiet=quiet)
+            _complete(name, missing, journals, workers, quiet=quiet)
+            for one in targets:
+                found[one.name] = one.results(network, journals[one.name])
+                _show(out, found[one.name], one)
     if dry_run:
         show_plan(plans, workers)
     elif target == JUDGED and verdicts(found):
@@ -156,6 +166,7 @@ def report(out: Path, page: Path) -> None:
 
     Raises:
         ConfigError: There are none.
+        StorageError: They are damaged, or there is no place for the page.
     """
     found = read_results(out)
     if not found:
@@ -163,8 +174,48 @@ def report(out: Path, page: Path) -> None:
             f"{out} holds no results; make some with dmte reproduce TARGET --out {out}"
         )
     folder = os.path.relpath(out, page.parent)
-    page.write_text(document(found, folder), "utf-8")
+    text = document(found, folder)
+    with _opened(page) as file:
+        file.write(text)
     print(page)
+
+
+def _opened(page: Path) -> TextIO:
+    """Return the page to write to, in a folder that is made where there is none.
+
+    Raises:
+        StorageError: There is no such place.
+    """
+    try:
+        if not page.parent.exists():
+            page.parent.mkdir(parents=True)
+        return page.open("w", encoding="utf-8")
+    except OSError as problem:
+        raise StorageError(
+            f"{page} cannot be written: {problem.strerror}; give --page another place"
+        ) from problem
+
+
+@contextmanager
+def _growing(journals: Iterable[Journal]) -> Iterator[None]:
+    """Keep the journals to this run."""
+    with ExitStack() as held:
+        for journal in journals:
+            held.enter_context(journal.growing())
+        yield
+
+
+def _refuse_unable(wanted: Mapping[str, Sequence[Cell]], journals: Mapping[str, Journal]) -> None:
+    """Refuse a run of which nothing was done before and nothing can be done here.
+
+    Raises:
+        ConfigError: It is one; says why its methods cannot run.
+    """
+    cells = [(cell, cell in journals[name]) for name, some in wanted.items() for cell in some]
+    reasons = unable(cell for cell, _ in cells)
+    if cells and not any(is_done or cell.method not in reasons for cell, is_done in cells):
+        why = "; ".join(dict.fromkeys(reasons.values()))
+        raise ConfigError(f"{', '.join(reasons)} cannot run here: {why}")
 
 
 def _missing(

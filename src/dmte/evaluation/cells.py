@@ -184,12 +184,13 @@ def link_cells(
 ) -> list[LinkCell]:
     """Return a cell per method, training fraction, protocol and seed, seed by seed.
 
-    Where vertices come with features, versions of DMTE read those instead of the texts.
+    What is given twice counts once: twice the same fit would make an interval look narrower. Where
+    vertices come with features, versions of DMTE read those instead of the texts.
 
     Raises:
         ConfigError: There is no such method or protocol, or a number is out of range.
     """
-    unknown = set(protocols) - set(_TASKS)
+    unknown = set(protocols) - set(PROTOCOLS)
     if unknown:
         raise ConfigError(
             f"protocol must be one of {', '.join(PROTOCOLS)}, not {', '.join(sorted(unknown))}"
@@ -206,8 +207,8 @@ def link_cells(
         )
         for seed in _seeds(num_seeds)
         for method in choose_methods(methods, from_features=from_features)
-        for fraction in train_fractions
-        for protocol in protocols
+        for fraction in dict.fromkeys(train_fractions)
+        for protocol in dict.fromkeys(protocols)
     ]
 
 
@@ -219,7 +220,7 @@ def class_cells(
     *,
     from_features: bool = False,
 ) -> list[ClassCell]:
-    """Return a cell per method and seed; features are read as in ``link_cells``.
+    """Return a cell per method and seed; what is given twice and features are as in ``link_cells``.
 
     Raises:
         ConfigError: There is no such method, it has no vectors, or a number is out of range.
@@ -230,7 +231,7 @@ def class_cells(
             network=network,
             method=method,
             settings=_changes(method, from_features=from_features),
-            label_fractions=tuple(label_fractions),
+            label_fractions=tuple(dict.fromkeys(label_fractions)),
             seed=seed,
         )
         for seed in _seeds(num_seeds)

@@ -2,18 +2,22 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from dmte.errors import StorageError
 from dmte.evaluation.cells import Cell
+from dmte.evaluation.shapes import RESULTS, misfit
+from dmte.locks import hold
 
 
 class Journal:
     """The results of cells, in a file that only grows.
 
-    A run that was killed leaves at most half a line at the end, which is dropped.
+    A run that was killed leaves at most half a line at the end, which is dropped by the next run;
+    whoever only reads passes over it, for it may be what another run writes just now.
     """
 
     def __init__(self, path: Path) -> None:
@@ -29,8 +33,24 @@ class Journal:
     def __len__(self) -> int:
         return len(self._results)
 
+    @contextmanager
+    def growing(self) -> Iterator[None]:
+        """Let nobody else add to it meanwhile, having taken over what others added before.
+
+        Raises:
+            StorageError: Another run adds to it, or it cannot be written.
+        """
+        with _opened(self.path) as file:
+            busy = (
+                f"another run adds to {self.path}; wait until it has ended, or give another --out"
+            )
+            hold(file.fileno(), StorageError(busy))
+            cut_half_line(self.path)
+            self._results = _read(self.path)
+            yield
+
     def add(self, cell: Cell, result: Mapping[str, Any]) -> None:
-        """Keep a result; it is on disk when this returns.
+        """Keep a result, while it is growing; it is on disk when this returns.
 
         Raises:
             StorageError: It cannot be written.
@@ -47,9 +67,8 @@ def append_line(path: Path, entry: Mapping[str, Any]) -> None:
     """
     line = json.dumps(entry, separators=(",", ":")) + "\n"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(line)
+        with _opened(path) as file:
+            file.write(line.encode())
             file.flush()
             os.fsync(file.fileno())
     except OSError as problem:
@@ -57,36 +76,74 @@ def append_line(path: Path, entry: Mapping[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[bytes]:
-    """Return the lines of such a file, if it is there; half a line at the end is cut off it.
+    """Return the lines of such a file, if it is there, without half a line at the end.
 
     Raises:
         StorageError: It cannot be read.
     """
-    try:
-        content = path.read_bytes()
-        whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
+    return _whole(_content(path)).splitlines()
+
+
+def cut_half_line(path: Path) -> None:
+    """Cut off what a killed process left at the end of such a file; nobody else may be writing.
+
+    Raises:
+        StorageError: It cannot be read or written.
+    """
+    content = _content(path)
+    whole = _whole(content)
+    if len(whole) < len(content):
+        try:
             os.truncate(path, len(whole))
+        except OSError as problem:
+            raise StorageError(f"{path} cannot be written: {problem.strerror}") from problem
+
+
+def _whole(content: bytes) -> bytes:
+    return content[: content.rfind(b"\n") + 1]
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
     except FileNotFoundError:
-        return []
+        return b""
     except OSError as problem:
         raise StorageError(f"{path} cannot be read: {problem.strerror}") from problem
-    return whole.splitlines()
+
+
+def _opened(path: Path) -> BinaryIO:
+    """Return the file to add to; it and its folder are made where there is none."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path.open("ab")
+    except OSError as problem:
+        raise StorageError(f"{path} cannot be written: {problem.strerror}") from problem
 
 
 def _read(path: Path) -> dict[str, Mapping[str, Any]]:
     """Return every result by its cell's key.
 
     Raises:
-        StorageError: The file cannot be read, or a line is none of ours.
+        StorageError: The file cannot be read, or a line is none of ours, or damaged.
     """
     results = {}
     for number, line in enumerate(read_lines(path), start=1):
         try:
-            entry = json.loads(line)
-            results[json.dumps(entry["cell"], sort_keys=True)] = entry["result"]
-        except (ValueError, TypeError, KeyError) as problem:
+            key, result = _understand(line)
+        except (ValueError, TypeError, KeyError, RecursionError) as problem:
             raise StorageError(
                 f"{path}, line {number} holds no result; delete the line to compute it anew"
             ) from problem
+        results[key] = result
     return results
+
+
+def _understand(line: bytes) -> tuple[str, Mapping[str, Any]]:
+    """Return the key of a line's cell and its result; raises whatever comes where it is none."""
+    entry = json.loads(line)
+    cell, result = entry["cell"], entry["result"]
+    wrong = misfit(result, RESULTS[cell["kind"]])
+    if wrong is not None:
+        raise ValueError(wrong)
+    return json.dumps(cell, sort_keys=True), result

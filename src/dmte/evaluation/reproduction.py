@@ -22,6 +22,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from dmte.errors import StorageError
 from dmte.evaluation.case_study import CaseCell
 from dmte.evaluation.cells import (
     EVERY_EDGE,
@@ -37,6 +38,7 @@ from dmte.evaluation.journal import Journal
 from dmte.evaluation.link_prediction import PROTOCOLS
 from dmte.evaluation.methods import METHODS
 from dmte.evaluation.report import class_results, link_results, median_seconds, provenance
+from dmte.evaluation.shapes import HEAD, ROWS, Each, Shape, misfit
 from dmte.network import TextualNetwork
 
 MINILM = "b5c9b60c7a7a"
@@ -186,9 +188,43 @@ def write_results(folder: Path, results: Mapping[str, Any]) -> Path:
 
 
 def read_results(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the results of every target that has some in ``folder``, by its name."""
-    paths = ((name, folder / name / "results.json") for name in TARGETS)
-    return {name: json.loads(path.read_text("utf-8")) for name, path in paths if path.is_file()}
+    """Return the results of every target that has some in ``folder``, by its name.
+
+    Raises:
+        StorageError: Some cannot be read, or are damaged; says where and how to get them anew.
+    """
+    paths = ((target, folder / name / "results.json") for name, target in TARGETS.items())
+    return {target.name: _read_target(target, path) for target, path in paths if path.is_file()}
+
+
+def _read_target(target: Target, path: Path) -> dict[str, Any]:
+    try:
+        results: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        wrong = _damage(target, results)
+    except json.JSONDecodeError as problem:
+        wrong = f"line {problem.lineno}"
+    except (UnicodeDecodeError, RecursionError):
+        wrong = "everything"
+    except OSError as problem:
+        raise StorageError(f"{path} cannot be read: {problem.strerror}") from problem
+    if wrong is None:
+        return results
+    raise StorageError(
+        f"{path}: {wrong} is damaged or missing; delete the file, or write it anew with "
+        f"'dmte reproduce {target.name} --seeds 0 --out {path.parents[1]}'"
+    )
+
+
+def _damage(target: Target, results: Any) -> str | None:
+    """Return what is not as it was written of the results of a target, if anything."""
+    (kind,) = {type(cell).__name__ for cell in target.plan(target.network)}
+    own: Shape = {"target": lambda value: value == target.name, "rows": Each(ROWS[kind])}
+    wrong = misfit(results, HEAD) or misfit(results, own)
+    if wrong is not None:
+        return wrong
+    known = {None, *results["median_seconds"]}  # None: the case study's row names no method.
+    untimed = (row["method"] for row in results["rows"] if row.get("method") not in known)
+    return next((f"median_seconds.{method}" for method in untimed), None)
 
 
 def _table(network: str) -> list[Cell]:
@@ -241,7 +277,10 @@ def _case_study(network: str) -> list[Cell]:
 
 
 def _training_edges(network: str) -> list[Cell]:
-    return _links(network, ["dmte-paper"], PERCENTS, NUM_SEEDS, EVERY_EDGE)
+    published = link_cells(
+        network, ["dmte-paper"], [percent / 100 for percent in PERCENTS], ["published"], NUM_SEEDS
+    )
+    return [replace(cell, protocol=EVERY_EDGE) for cell in published]
 
 
 def _sensitivity(network: str) -> list[Cell]:

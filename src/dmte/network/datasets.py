@@ -225,6 +225,22 @@ def check_dataset(dataset: Dataset, root: Path) -> Presence:
     )
 
 
+def refuse_unpublished(name: str) -> None:
+    """Check that what is here of a data set is what was published; nothing need be here.
+
+    Raises:
+        NetworkError: A file is another; says which and how to get the right one.
+    """
+    found = check_dataset(get_dataset(name), data_folder())
+    if not found.different:
+        return
+    files = " and ".join(str(found.folder / file) for file in found.different)
+    raise NetworkError(
+        f"{files}: not as published (by git blob id), which the paper's figures stand on; move it "
+        f"away and run 'dmte datasets download {name}', or measure your own with 'dmte evaluate'"
+    )
+
+
 def blob_id(path: Path) -> str:
     """Return the git blob id of a file."""
     digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)

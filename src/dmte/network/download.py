@@ -22,11 +22,9 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from dmte.errors import DownloadError
+from dmte.locks import hold
 from dmte.network.datasets import DATA_VARIABLE, DataFile, Dataset, check_dataset
 from dmte.storage import sync_folder
-
-if sys.platform != "win32":
-    import fcntl
 
 MIRROR_VARIABLE = "DMTE_MIRROR"
 """The environment variable that names a mirror."""
@@ -132,25 +130,20 @@ def _made(folder: Path) -> Iterator[None]:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Keep out other downloads into this folder; they would write into the same partial file."""
-    if sys.platform == "win32":
+    if sys.platform == "win32":  # It opens no folders.
         yield
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        with suppress(OSError):  # some network file systems have no locks
-            _lock(descriptor, folder)
+        hold(
+            descriptor,
+            DownloadError(
+                f"another process is downloading into {folder}; wait until it has finished"
+            ),
+        )
         yield
     finally:
         os.close(descriptor)
-
-
-def _lock(descriptor: int, folder: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise DownloadError(
-            f"another process is downloading into {folder}; wait until it has finished"
-        ) from None
 
 
 # ── One file ──

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from dmte.config import Settings
 from dmte.errors import ConfigError, DmteError, StorageError, TrainingError
-from dmte.evaluation.journal import append_line, read_lines
+from dmte.evaluation.journal import append_line, cut_half_line, read_lines
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 from dmte.ranking import auc, auc_difference_error
@@ -261,7 +261,10 @@ class Search:
         Raises:
             StorageError: It is the journal of another search, or damaged.
         """
-        lines = [] if self.journal is None else read_lines(self.journal)
+        if self.journal is None:
+            return
+        cut_half_line(self.journal)
+        lines = read_lines(self.journal)
         self._has_begun = bool(lines)
         for number, line in enumerate(lines):
             try:
