@@ -7,7 +7,8 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -219,20 +220,43 @@ def test_a_mistake_is_one_line_and_harms_no_file(
     assert precious.read_text() == "dim = 64\n"
 
 
-def test_ctrl_c_ends_the_search_and_the_best_so_far_is_written(cli_folder: Path) -> None:
+@contextmanager
+def long_search(folder: Path, out: str) -> Iterator[subprocess.Popen[str]]:
+    """A search in a process of its own that has made its first trial and goes on."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "dmte", *SMALL, "--trials", "1000", "--out", "cut.toml"],
-        cwd=cli_folder,
+        [sys.executable, "-m", "dmte", *SMALL, "--trials", "1000", "--out", out],
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )
-    assert process.stderr is not None
-    assert process.stderr.readline().startswith("trial   0")
-    process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=120)
+    with process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith("trial   0")
+            yield process
+        finally:
+            process.kill()
+
+
+def test_ctrl_c_ends_the_search_and_the_best_so_far_is_written(cli_folder: Path) -> None:
+    with long_search(cli_folder, "cut.toml") as process:
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=120)
     assert process.returncode == 0, error
     assert "search ended" in error
     assert "settings in cut.toml" in out
     assert tomllib.loads((cli_folder / "cut.toml").read_text())["epochs"] >= 1
+
+
+def test_a_second_search_is_refused_until_the_first_has_ended_even_by_a_kill(
+    cli_folder: Path, answer: Callable[..., Answer]
+) -> None:
+    with long_search(cli_folder, "one.toml"):
+        code, out, error = answer(*SMALL, "--out", "one.toml")
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert "another run adds to one.toml.trials.jsonl" in error
+    code, _, error = answer(*SMALL, "--out", "one.toml")
+    assert code == 0, error
+    assert error.startswith("going on after trial ")

@@ -55,9 +55,9 @@ def test_a_search_killed_at_any_byte_goes_on_as_if_it_had_not_been(
     for share in (0.01, 0.3, 0.77, 0.97):
         part = tmp_path / "part.jsonl"
         part.write_bytes(content[: int(share * len(content))])
-        again = Search(planted, seed=3, journal=part)
-        list(again.run(trials=UNTIL_OPTUNA + 3))
-        list(again.check())
+        with Search(planted, seed=3, journal=part) as again:
+            list(again.run(trials=UNTIL_OPTUNA + 3))
+            list(again.check())
         assert what_was_found(again.trials) == what_was_found(whole.trials)
         assert again.outcome().settings == whole.outcome().settings
         assert len(Search(planted, seed=3, journal=part).trials) == len(whole.trials)
@@ -74,9 +74,9 @@ def test_every_trial_on_features_reads_them(planted: TextualNetwork) -> None:
 @pytest.mark.usefixtures("quick")
 def test_a_finished_search_makes_no_more_trials(planted: TextualNetwork, tmp_path: Path) -> None:
     for _ in range(2):
-        found = Search(planted, seed=0, journal=tmp_path / "a.jsonl")
-        list(found.run(trials=4))
-        list(found.check())
+        with Search(planted, seed=0, journal=tmp_path / "a.jsonl") as found:
+            list(found.run(trials=4))
+            list(found.check())
     assert list(found.run(trials=4)) == []
     assert list(found.check()) == []
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 5 + len(found.checks)
@@ -120,6 +120,25 @@ def test_a_journal_of_another_space_or_with_a_damaged_line_is_refused(
         journal.write_text("\n".join(damaged) + "\n")
         with pytest.raises(StorageError, match=message):
             Search(planted, seed=0, journal=journal)
+
+
+@pytest.mark.usefixtures("quick")
+def test_one_search_at_a_time_has_a_journal(planted: TextualNetwork, tmp_path: Path) -> None:
+    journal = tmp_path / "a.jsonl"
+    early = Search(planted, seed=0, journal=journal)
+    assert not journal.exists()  # Who only looks leaves nothing behind.
+    with Search(planted, seed=0, journal=journal) as first:
+        list(first.run(trials=2))
+        before = journal.read_bytes()
+        with pytest.raises(StorageError, match=r"another run adds to .*a\.jsonl"):
+            Search(planted, seed=0, journal=journal)
+        with pytest.raises(StorageError, match="another run"):
+            list(early.run(trials=2))
+    with pytest.raises(StorageError, match="another search has begun"):
+        list(early.run(trials=2))
+    assert journal.read_bytes() == before
+    list(Search(planted, seed=0, journal=journal).run(trials=3))  # It is let go of as it is left,
+    assert len(Search(planted, seed=0, journal=journal).trials) == 3  # and as it is forgotten.
 
 
 def test_what_judges_is_never_learned_from(
@@ -244,9 +263,9 @@ def test_a_trial_that_takes_too_long_is_dropped_and_its_time_counts(
     planted: TextualNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Search, "_reserve", lambda self: 0.0)  # noqa: ARG005
-    made = Search(planted, seed=0, num_splits=1, journal=tmp_path / "a.jsonl")
-    first = next(made.run(trials=1))
-    assert list(made.run(seconds=first.seconds + 0.01)) == []  # The paper's takes longer.
+    with Search(planted, seed=0, num_splits=1, journal=tmp_path / "a.jsonl") as made:
+        first = next(made.run(trials=1))
+        assert list(made.run(seconds=first.seconds + 0.01)) == []  # The paper's takes longer.
     again = Search(planted, seed=0, num_splits=1, journal=tmp_path / "a.jsonl")
     assert again.spent_seconds == made.spent_seconds > first.seconds + 0.01
 

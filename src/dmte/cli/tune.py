@@ -62,19 +62,11 @@ def tune(
     from dmte.tuning import Search
 
     network = source.open(features=features, quiet=quiet)
-    search = Search(network, seed, num_splits=splits, journal=journal_of(out))
-    refuse_foreign(out, search)
-    show = Show(search, seconds, quiet=quiet)
-    show.resumed()
-    with show.ended_by_ctrl_c():
-        for trial in search.run(trials=trials, seconds=seconds):
-            show.trial(trial)
-    with show.cut_by_ctrl_c():
-        for check in search.check():
-            show.check(check)
-    outcome = search.outcome()
     name = f"{source.network or 'tables'}{'' if features is None else f' with {features}'}"
-    write(out, settings_text(outcome.settings, notes(outcome, network, name)), search)
+    with Search(network, seed, num_splits=splits, journal=journal_of(out)) as search:
+        refuse_foreign(out, search)
+        outcome = run(search, trials, seconds, quiet=quiet)
+        write(out, settings_text(outcome.settings, notes(outcome, network, name)), search)
     if as_json:
         about = {
             "vertices": network.num_vertices,
@@ -90,6 +82,19 @@ def tune(
     print(
         f"settings in {out}; use them with: dmte train NETWORK {more}--settings {out} --out MODEL"
     )
+
+
+def run(search: "Search", trials: int | None, seconds: float | None, *, quiet: bool) -> "Outcome":
+    """Make the trials and the check, show them, and return what was found."""
+    show = Show(search, seconds, quiet=quiet)
+    show.resumed()
+    with show.ended_by_ctrl_c():
+        for trial in search.run(trials=trials, seconds=seconds):
+            show.trial(trial)
+    with show.cut_by_ctrl_c():
+        for check in search.check():
+            show.check(check)
+    return search.outcome()
 
 
 def journal_of(out: Path) -> Path:
