@@ -25,17 +25,13 @@ from dmte.evaluation.journal import append_line, read_lines, sole_writer
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 from dmte.ranking import auc, auc_difference_error
-from dmte.supervision import HeldBack, hold_back, num_linked_pairs, num_pairs
+from dmte.supervision import HeldBack, hold_back
 from dmte.training import TrainingRun
 from dmte.tuning.outcome import Check, Outcome, Trial
 from dmte.tuning.proposal import import_optuna, is_hopeless, propose
+from dmte.tuning.refusal import JUDGING_SHARE, refuse_untunable
 from dmte.tuning.space import space_of
-from dmte.words import tokenize
 
-JUDGING_SHARE = 0.2
-"""Of the edges, held back to judge by."""
-FEWEST_JUDGING = 20
-"""Edges to judge by, and pairs that are none; with fewer, no difference would stand out."""
 FRESH_SPLITS = 5
 """Splits on which the best is compared with the default once more."""
 
@@ -76,8 +72,7 @@ class Search:
         self._has_begun = False
         self._held = ExitStack()  # the journal, against other searches
         self._splits: dict[int, tuple[TextualNetwork, HeldBack]] = {}
-        _refuse_few_pairs(network)
-        _refuse_wordless(network)
+        refuse_untunable(network)
         self._open()
 
     def __enter__(self) -> "Search":
@@ -360,45 +355,6 @@ def tune(
         for _ in search.check():
             pass
         return search.outcome()
-
-
-def _refuse_few_pairs(network: TextualNetwork) -> None:
-    """Check that there are links to judge by, and pairs without a link to tell them from.
-
-    Raises:
-        TrainingError: There are too few of one or the other.
-    """
-    linked = num_linked_pairs(network)
-    judging, free = int(JUDGING_SHARE * linked), num_pairs(network.num_vertices) - linked
-    if judging < FEWEST_JUDGING:
-        raise TrainingError(
-            f"too few links to tune on: {judging} of {linked} would be held back to judge by, and "
-            f"fewer than {FEWEST_JUDGING} tell nothing; the default is the best choice"
-        )
-    if free < FEWEST_JUDGING:
-        raise TrainingError(
-            "too few pairs of vertices without a link to tune on: links held back would be told "
-            f"from {free}, and fewer than {FEWEST_JUDGING} tell nothing; the default is the best "
-            "choice"
-        )
-
-
-def _refuse_wordless(network: TextualNetwork) -> None:
-    """Check that the default can learn, since everything is compared with it.
-
-    Raises:
-        TrainingError: No text has a word, or no feature is other than zero.
-    """
-    if network.features is None:
-        missing, found = "text has a word", any(map(tokenize, network.texts))
-    else:
-        missing, found = "feature is other than zero", bool(network.features.any())
-    if not found:
-        raise TrainingError(
-            f"no {missing}, and the default, which a search starts from and compares with, learns "
-            "from nothing else; the paper's recipe learns from links alone: dmte train --recipe "
-            "paper"
-        )
 
 
 def _check_limits(trials: int | None, seconds: float | None) -> None:
