@@ -141,6 +141,7 @@ LAYERS = [
     "tuning.space",
     "tuning.outcome",
     "tuning.proposal",
+    "tuning.refusal",
     "tuning.search",
     "tuning",
     # use

@@ -2,13 +2,16 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,17 +19,20 @@ import pytest
 import torch
 
 from dmte.cli import main
+from dmte.cli.tune import Show, summary
 from dmte.config import Settings
-from dmte.network import write_folder
+from dmte.network import TextualNetwork, write_folder
 from dmte.network.synthetic import PlantedTopics
-from dmte.tuning import search
+from dmte.pages import Asked, asked_on
+from dmte.tuning import Check, Outcome, Trial, search
 
 pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")
 jsonschema = pytest.importorskip("jsonschema", reason="the schemas are checked with jsonschema")
 
 Answer = tuple[int | str | None, str, str]
 Run = Callable[..., subprocess.CompletedProcess[str]]
-SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "tune.json"
+DOCS = Path(__file__).parents[2] / "docs"
+SCHEMA, PAGE = DOCS / "schemas" / "tune.json", DOCS / "verbs" / "tune.md"
 SMALL = ("tune", "net", "--splits", "1", "--trials", "1")
 
 
@@ -136,6 +142,61 @@ def test_a_search_goes_on_when_asked_for_more(
     assert "\x1b" not in out
 
 
+def test_where_only_the_default_was_tried_it_is_not_called_the_best(
+    answer: Callable[..., Answer], cli_folder: Path
+) -> None:
+    short = ("tune", "net", "--splits", "1", "--minutes", "1e-9")
+    code, out, error = answer(*short, "--out", "1.toml")
+    assert code == 0, error
+    assert ", 1 trial, seed 0\n" in out
+    assert "nothing else was tried, and the default is kept; more --minutes or --trials" in out
+    assert "better" not in out + (cli_folder / "1.toml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("difference", "error", "words"),
+    [
+        (0.02, 0.001, "gain     +2.00 with a standard error of 0.10: better, the best is taken"),
+        (-0.02, 0.001, "gain     -2.00 with a standard error of 0.10: worse, the default is kept"),
+        (-0.18, 0.13, "error of 13.00: not to be told apart, the default is kept"),
+        (0.18, 0.13, "error of 13.00: not to be told apart, the default is kept"),
+    ],
+)
+def test_a_gain_is_worded_by_its_figures(
+    difference: float, error: float, words: str, planted: TextualNetwork
+) -> None:
+    assert summary(outcome(difference, error), planted)[-1].endswith(words)
+
+
+def test_the_lines_on_the_page_have_the_form_of_those_printed(
+    planted: TextualNetwork, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The example takes minutes, so its words are compared, and its figures are not."""
+    asked = next(one for one in asked_on(PAGE.read_text("utf-8")) if isinstance(one, Asked))
+    found = outcome(0.001, 0.01)
+    made: Any = SimpleNamespace(best=found.best, spent_seconds=1.0)
+    show = Show(made, 60.0, quiet=False)
+    for trial in (found.best, replace(found.best, is_complete=False)):
+        show.trial(trial)
+    show.check(found.checks[0])
+    printed = [*capsys.readouterr().err.splitlines(), *summary(found, planted)]
+    forms = {form(line) for line in [*printed, "..."]}
+    *shown, last = asked.shown.splitlines()
+    assert [line for line in shown if form(line) not in forms] == []
+    assert last.startswith("settings in settings.toml; use them with: ")
+
+
+def form(line: str) -> str:
+    return re.sub(r" *[+-]?\d[\d.,:]*", " 0", line)
+
+
+def outcome(difference: float, error: float) -> Outcome:
+    default = Trial(0, {}, Settings(), (0.7,), 1.0, is_complete=True)
+    best = replace(default, number=1, aucs=(0.8,))
+    check = Check(1, 1, 0.7 + difference, 0.7, error, 1.0)
+    return Outcome("", 0, 2, 1, default, best, (check,))
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -159,20 +220,43 @@ def test_a_mistake_is_one_line_and_harms_no_file(
     assert precious.read_text() == "dim = 64\n"
 
 
-def test_ctrl_c_ends_the_search_and_the_best_so_far_is_written(cli_folder: Path) -> None:
+@contextmanager
+def long_search(folder: Path, out: str) -> Iterator[subprocess.Popen[str]]:
+    """A search in a process of its own that has made its first trial and goes on."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "dmte", *SMALL, "--trials", "1000", "--out", "cut.toml"],
-        cwd=cli_folder,
+        [sys.executable, "-m", "dmte", *SMALL, "--trials", "1000", "--out", out],
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )
-    assert process.stderr is not None
-    assert process.stderr.readline().startswith("trial   0")
-    process.send_signal(signal.SIGINT)
-    out, error = process.communicate(timeout=120)
+    with process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith("trial   0")
+            yield process
+        finally:
+            process.kill()
+
+
+def test_ctrl_c_ends_the_search_and_the_best_so_far_is_written(cli_folder: Path) -> None:
+    with long_search(cli_folder, "cut.toml") as process:
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=120)
     assert process.returncode == 0, error
     assert "search ended" in error
     assert "settings in cut.toml" in out
     assert tomllib.loads((cli_folder / "cut.toml").read_text())["epochs"] >= 1
+
+
+def test_a_second_search_is_refused_until_the_first_has_ended_even_by_a_kill(
+    cli_folder: Path, answer: Callable[..., Answer]
+) -> None:
+    with long_search(cli_folder, "one.toml"):
+        code, out, error = answer(*SMALL, "--out", "one.toml")
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert "another run adds to one.toml.trials.jsonl" in error
+    code, _, error = answer(*SMALL, "--out", "one.toml")
+    assert code == 0, error
+    assert error.startswith("going on after trial ")

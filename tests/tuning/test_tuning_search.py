@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dmte.config import Settings
-from dmte.errors import ConfigError, DmteError, MissingExtraError, StorageError, TrainingError
+from dmte.errors import ConfigError, MissingExtraError, StorageError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.training import TrainingRun
 from dmte.tuning import Search, Trial, search, tune
@@ -55,9 +55,9 @@ def test_a_search_killed_at_any_byte_goes_on_as_if_it_had_not_been(
     for share in (0.01, 0.3, 0.77, 0.97):
         part = tmp_path / "part.jsonl"
         part.write_bytes(content[: int(share * len(content))])
-        again = Search(planted, seed=3, journal=part)
-        list(again.run(trials=UNTIL_OPTUNA + 3))
-        list(again.check())
+        with Search(planted, seed=3, journal=part) as again:
+            list(again.run(trials=UNTIL_OPTUNA + 3))
+            list(again.check())
         assert what_was_found(again.trials) == what_was_found(whole.trials)
         assert again.outcome().settings == whole.outcome().settings
         assert len(Search(planted, seed=3, journal=part).trials) == len(whole.trials)
@@ -74,9 +74,9 @@ def test_every_trial_on_features_reads_them(planted: TextualNetwork) -> None:
 @pytest.mark.usefixtures("quick")
 def test_a_finished_search_makes_no_more_trials(planted: TextualNetwork, tmp_path: Path) -> None:
     for _ in range(2):
-        found = Search(planted, seed=0, journal=tmp_path / "a.jsonl")
-        list(found.run(trials=4))
-        list(found.check())
+        with Search(planted, seed=0, journal=tmp_path / "a.jsonl") as found:
+            list(found.run(trials=4))
+            list(found.check())
     assert list(found.run(trials=4)) == []
     assert list(found.check()) == []
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 5 + len(found.checks)
@@ -120,6 +120,25 @@ def test_a_journal_of_another_space_or_with_a_damaged_line_is_refused(
         journal.write_text("\n".join(damaged) + "\n")
         with pytest.raises(StorageError, match=message):
             Search(planted, seed=0, journal=journal)
+
+
+@pytest.mark.usefixtures("quick")
+def test_one_search_at_a_time_has_a_journal(planted: TextualNetwork, tmp_path: Path) -> None:
+    journal = tmp_path / "a.jsonl"
+    early = Search(planted, seed=0, journal=journal)
+    assert not journal.exists()  # Who only looks leaves nothing behind.
+    with Search(planted, seed=0, journal=journal) as first:
+        list(first.run(trials=2))
+        before = journal.read_bytes()
+        with pytest.raises(StorageError, match=r"another run adds to .*a\.jsonl"):
+            Search(planted, seed=0, journal=journal)
+        with pytest.raises(StorageError, match="another run"):
+            list(early.run(trials=2))
+    with pytest.raises(StorageError, match="another search has begun"):
+        list(early.run(trials=2))
+    assert journal.read_bytes() == before
+    list(Search(planted, seed=0, journal=journal).run(trials=3))  # It is let go of as it is left,
+    assert len(Search(planted, seed=0, journal=journal).trials) == 3  # and as it is forgotten.
 
 
 def test_what_judges_is_never_learned_from(
@@ -184,6 +203,21 @@ def test_the_best_is_taken_where_fresh_splits_agree() -> None:
     assert found.settings == found.best.settings
 
 
+@pytest.mark.parametrize(
+    ("found", "is_worse"),
+    [
+        (outcome(-0.2, -0.21, -0.2), True),
+        (outcome(-0.4, 0.01, -0.2), False),  # splits disagree
+        (outcome(-0.2, -0.21, -0.2, error=0.2), False),  # too few edges judged
+        (outcome(0.0, 0.0, error=0.0), False),
+        (outcome(0.2, 0.21, 0.2), False),
+        (outcome(), False),
+    ],
+)
+def test_a_loss_is_told_from_noise_as_a_gain_is(found: Outcome, *, is_worse: bool) -> None:
+    assert found.is_worse == is_worse
+
+
 def test_chance_alone_seldom_beats_the_default() -> None:
     draws = torch.randn(400, 5, generator=torch.Generator().manual_seed(0)).mul(0.01)
     wins = sum(outcome(*row, error=0.01).is_better for row in draws.tolist())
@@ -197,14 +231,41 @@ def test_time_ends_a_search_but_not_before_the_default(planted: TextualNetwork) 
     assert made.outcome().settings == Settings()
 
 
+class Clock:
+    """Tells the time that a test says."""
+
+    now = 0.0
+
+    def perf_counter(self) -> float:
+        return self.now
+
+
+def test_time_for_the_fresh_splits_is_kept_back(
+    planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A training takes a second: five trials of two splits, then five splits for two settings."""
+    clock = Clock()
+
+    def scores(self: Search, settings: Settings, *_: Any) -> Scores:  # noqa: ARG001
+        clock.now += 1.0
+        return torch.full((4,), float(settings != Settings())), torch.zeros(4)
+
+    monkeypatch.setattr(search, "time", clock)
+    monkeypatch.setattr(Search, "_scores", scores)
+    made = Search(planted, seed=0, num_splits=2)
+    assert len(list(made.run(seconds=20.0))) == 5
+    assert len(list(made.check())) == 5
+    assert made.spent_seconds == clock.now == 20
+
+
 @pytest.mark.slow
 def test_a_trial_that_takes_too_long_is_dropped_and_its_time_counts(
     planted: TextualNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Search, "_reserve", lambda self: 0.0)  # noqa: ARG005
-    made = Search(planted, seed=0, num_splits=1, journal=tmp_path / "a.jsonl")
-    first = next(made.run(trials=1))
-    assert list(made.run(seconds=first.seconds + 0.01)) == []  # The paper's takes longer.
+    with Search(planted, seed=0, num_splits=1, journal=tmp_path / "a.jsonl") as made:
+        first = next(made.run(trials=1))
+        assert list(made.run(seconds=first.seconds + 0.01)) == []  # The paper's takes longer.
     again = Search(planted, seed=0, num_splits=1, journal=tmp_path / "a.jsonl")
     assert again.spent_seconds == made.spent_seconds > first.seconds + 0.01
 
@@ -222,10 +283,13 @@ def test_a_trial_that_cannot_be_trained_is_passed_over_but_the_default_is_not(
     trials = list(made.run(trials=UNTIL_OPTUNA + 2))
     assert [trial.problem is None for trial in trials] == [True] + [False] * (len(trials) - 1)
     assert made.outcome().settings == Settings()
-    wordless = TextualNetwork(ids=planted.ids, texts=[""] * 80, edges=planted.edges)
-    monkeypatch.undo()
-    with pytest.raises(TrainingError, match="no text has a word"):
-        list(Search(wordless, seed=0).run(trials=1))
+
+    def fail_always(self: Search, settings: Settings, *_: Any) -> Scores:  # noqa: ARG001
+        raise TrainingError("the loss was no longer a finite number")
+
+    monkeypatch.setattr(Search, "_scores", fail_always)
+    with pytest.raises(TrainingError, match="no longer a finite number"):
+        list(Search(planted, seed=0).run(trials=1))
 
 
 def test_a_trial_below_the_median_is_hopeless() -> None:
@@ -247,9 +311,12 @@ def test_senseless_limits_are_refused(
         tune(planted, **limits)
 
 
-def test_few_links_are_refused(planted: TextualNetwork) -> None:
-    with pytest.raises(DmteError, match="links are too few to tune on"):
-        Search(planted.with_edges(planted.edges[:40]), seed=0)
+def test_a_search_that_could_tell_nothing_is_refused_before_it_begins(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    with pytest.raises(TrainingError, match="too few links to tune on"):
+        Search(planted.with_edges(planted.edges[:40]), seed=0, journal=tmp_path / "a.jsonl")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_optuna_it_says_what_to_install(

@@ -32,7 +32,7 @@ def tune(
         float | None,
         typer.Option(
             help=f"How long it may take, earlier sittings included; {DEFAULT_MINUTES:g} if neither "
-            "this nor --trials is said."
+            "this nor --trials is said. Trial 0, the default, runs to its end in any case."
         ),
     ] = None,
     trials: Annotated[
@@ -62,19 +62,11 @@ def tune(
     from dmte.tuning import Search
 
     network = source.open(features=features, quiet=quiet)
-    search = Search(network, seed, num_splits=splits, journal=journal_of(out))
-    refuse_foreign(out, search)
-    show = Show(search, seconds, quiet=quiet)
-    show.resumed()
-    with show.ended_by_ctrl_c():
-        for trial in search.run(trials=trials, seconds=seconds):
-            show.trial(trial)
-    with show.cut_by_ctrl_c():
-        for check in search.check():
-            show.check(check)
-    outcome = search.outcome()
     name = f"{source.network or 'tables'}{'' if features is None else f' with {features}'}"
-    write(out, settings_text(outcome.settings, notes(outcome, network, name)), search)
+    with Search(network, seed, num_splits=splits, journal=journal_of(out)) as search:
+        refuse_foreign(out, search)
+        outcome = run(search, trials, seconds, quiet=quiet)
+        write(out, settings_text(outcome.settings, notes(outcome, network, name)), search)
     if as_json:
         about = {
             "vertices": network.num_vertices,
@@ -90,6 +82,19 @@ def tune(
     print(
         f"settings in {out}; use them with: dmte train NETWORK {more}--settings {out} --out MODEL"
     )
+
+
+def run(search: "Search", trials: int | None, seconds: float | None, *, quiet: bool) -> "Outcome":
+    """Make the trials and the check, show them, and return what was found."""
+    show = Show(search, seconds, quiet=quiet)
+    show.resumed()
+    with show.ended_by_ctrl_c():
+        for trial in search.run(trials=trials, seconds=seconds):
+            show.trial(trial)
+    with show.cut_by_ctrl_c():
+        for check in search.check():
+            show.check(check)
+    return search.outcome()
 
 
 def journal_of(out: Path) -> Path:
@@ -167,7 +172,7 @@ class Show:
         except KeyboardInterrupt as problem:
             raise Interrupted(
                 f"interrupted before the best was checked; {self._search.journal} keeps "
-                f"{len(self._search.trials)} trials, and the same command goes on"
+                f"{_count(len(self._search.trials))}, and the same command goes on"
             ) from problem
 
     @contextmanager
@@ -196,14 +201,23 @@ def _fate(trial: "Trial") -> str:
     return f"AUC {100 * trial.auc:4.1f}" + ("" if trial.is_complete else ", given up")
 
 
+def _count(trials: int) -> str:
+    from dmte.network.textual_network import plural
+
+    return f"{trials} {plural(trials, 'trial')}"
+
+
 def summary(outcome: "Outcome", network: "TextualNetwork") -> list[str]:
     """Return what was found, for people."""
     default, best = outcome.default, outcome.best
     lines = [
-        f"{network!r}, {outcome.num_trials} trials, seed {outcome.seed}",
+        f"{network!r}, {_count(outcome.num_trials)}, seed {outcome.seed}",
         f"default  AUC {100 * default.auc:.1f} on held-back links, "
         f"{default.seconds_a_fit:.1f} s a training",
     ]
+    if outcome.num_trials == 1:
+        kept = "nothing else was tried, and the default is kept; more --minutes or --trials go on"
+        return [*lines, kept]
     if best is default:
         return [*lines, "no trial was better than the default, which is kept"]
     fresh = outcome.to_dict()["fresh"]
@@ -214,8 +228,14 @@ def summary(outcome: "Outcome", network: "TextualNetwork") -> list[str]:
         f"fresh    AUC {100 * fresh['best']:.1f} for the best, {100 * fresh['default']:.1f} for "
         f"the default, on {fresh['splits']} splits that no trial saw",
         f"gain     {100 * outcome.gain:+.2f} with a standard error of {100 * outcome.error:.2f}: "
-        + ("the best is taken" if outcome.is_better else "within noise, the default is kept"),
+        + _verdict(outcome),
     ]
+
+
+def _verdict(outcome: "Outcome") -> str:
+    if outcome.is_better:
+        return "better, the best is taken"
+    return f"{'worse' if outcome.is_worse else 'not to be told apart'}, the default is kept"
 
 
 def notes(outcome: "Outcome", network: "TextualNetwork", name: str) -> list[str]:

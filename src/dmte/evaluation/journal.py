@@ -40,12 +40,7 @@ class Journal:
         Raises:
             StorageError: Another run adds to it, or it cannot be written.
         """
-        with _opened(self.path) as file:
-            busy = (
-                f"another run adds to {self.path}; wait until it has ended, or give another --out"
-            )
-            hold(file.fileno(), StorageError(busy))
-            cut_half_line(self.path)
+        with sole_writer(self.path):
             self._results = _read(self.path)
             yield
 
@@ -84,7 +79,21 @@ def read_lines(path: Path) -> list[bytes]:
     return _whole(_content(path)).splitlines()
 
 
-def cut_half_line(path: Path) -> None:
+@contextmanager
+def sole_writer(path: Path) -> Iterator[None]:
+    """Keep such a file from every other run, and cut off what a killed one left at its end.
+
+    Raises:
+        StorageError: Another run adds to it, or it cannot be written.
+    """
+    busy = f"another run adds to {path}; wait until it has ended, or give another --out"
+    with _opened(path) as file:
+        hold(file.fileno(), StorageError(busy))
+        _cut_half_line(path)
+        yield
+
+
+def _cut_half_line(path: Path) -> None:
     """Cut off what a killed process left at the end of such a file; nobody else may be writing.
 
     Raises:

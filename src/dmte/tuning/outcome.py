@@ -103,6 +103,11 @@ class Outcome:
         return bool(self.checks) and self.gain > NOISE * self.error
 
     @property
+    def is_worse(self) -> bool:
+        """Whether the best falls short of the default by more than noise."""
+        return bool(self.checks) and self.gain < -NOISE * self.error
+
+    @property
     def settings(self) -> Settings:
         """What to train with: the best trial's settings if it is better, or else the default."""
         return (self.best if self.is_better else self.default).settings

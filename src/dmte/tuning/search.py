@@ -2,6 +2,7 @@
 
 The journal is a file of JSON lines that only grows: what the search is of, then a line per trial
 and per comparison, on disk before the next begins. A kill leaves at most half a line at its end.
+One search at a time has it; another is refused before it reads a line.
 """
 
 import hashlib
@@ -9,6 +10,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +21,7 @@ from torch import Tensor
 
 from dmte.config import Settings
 from dmte.errors import ConfigError, DmteError, StorageError, TrainingError
-from dmte.evaluation.journal import append_line, cut_half_line, read_lines
+from dmte.evaluation.journal import append_line, read_lines, sole_writer
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 from dmte.ranking import auc, auc_difference_error
@@ -27,12 +29,9 @@ from dmte.supervision import HeldBack, hold_back
 from dmte.training import TrainingRun
 from dmte.tuning.outcome import Check, Outcome, Trial
 from dmte.tuning.proposal import import_optuna, is_hopeless, propose
+from dmte.tuning.refusal import JUDGING_SHARE, refuse_untunable
 from dmte.tuning.space import space_of
 
-JUDGING_SHARE = 0.2
-"""Of the edges, held back to judge by."""
-FEWEST_JUDGING = 20
-"""Edges to judge by; with fewer, no difference would stand out from noise."""
 FRESH_SPLITS = 5
 """Splits on which the best is compared with the default once more."""
 
@@ -44,7 +43,8 @@ class _OutOfTime(Exception):  # noqa: N818 - nothing went wrong
 class Search:
     """A search on one network: its trials so far, in memory and in a journal if one is named.
 
-    Where the network has features, every trial learns from those instead of the texts.
+    Where the network has features, every trial learns from those instead of the texts. The journal
+    is the search's own until a ``with`` that it is used in ends, or nothing refers to it any more.
 
     >>> from dmte.network import read_network
     >>> search = Search(read_network("concepts"), seed=0)
@@ -70,18 +70,16 @@ class Search:
         self._written: set[str] = set()  # the SHA-256 of files of settings
         self._lost_seconds = 0.0
         self._has_begun = False
+        self._held = ExitStack()  # the journal, against other searches
         self._splits: dict[int, tuple[TextualNetwork, HeldBack]] = {}
-        self._refuse_few_edges()
+        refuse_untunable(network)
         self._open()
 
-    def _refuse_few_edges(self) -> None:
-        edges, _ = self.network.distinct_edges()
-        judging = int(JUDGING_SHARE * int((edges[:, 0] != edges[:, 1]).sum()))
-        if judging < FEWEST_JUDGING:
-            raise TrainingError(
-                f"{len(edges)} links are too few to tune on: {judging} would be held back to judge "
-                f"by, and fewer than {FEWEST_JUDGING} tell nothing; the default is the best choice"
-            )
+    def __enter__(self) -> "Search":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._held.close()
 
     @cached_property
     def header(self) -> dict[str, Any]:
@@ -255,6 +253,13 @@ class Search:
 
     def _begin(self) -> None:
         if self.journal is not None and not self._has_begun:
+            self._held.close()
+            self._held.enter_context(sole_writer(self.journal))
+            if self.journal.stat().st_size:  # It was not there when we looked.
+                self._held.close()
+                raise StorageError(
+                    f"another search has begun {self.journal}; the same command goes on with it"
+                )
             append_line(self.journal, self.header)
             self._has_begun = True
 
@@ -263,15 +268,21 @@ class Search:
             append_line(self.journal, {kind: value})
 
     def _open(self) -> None:
-        """Take over what the journal holds.
+        """Take over what the journal holds, and the journal; one that is not there is not made.
 
         Raises:
-            StorageError: It is the journal of another search, or damaged.
+            StorageError: Another search has it, it is of another search, or it is damaged.
         """
-        if self.journal is None:
-            return
-        cut_half_line(self.journal)
-        lines = read_lines(self.journal)
+        if self.journal is not None and self.journal.exists():
+            self._held.enter_context(sole_writer(self.journal))
+        try:
+            self._read()
+        except StorageError:
+            self._held.close()
+            raise
+
+    def _read(self) -> None:
+        lines = [] if self.journal is None else read_lines(self.journal)
         self._has_begun = bool(lines)
         for number, line in enumerate(lines):
             try:
@@ -338,12 +349,12 @@ def tune(
     Raises:
         DmteError: The default cannot be trained, or optuna is not installed.
     """
-    search = Search(network, seed, journal=journal)
-    for _ in search.run(trials=trials, seconds=None if minutes is None else 60 * minutes):
-        pass
-    for _ in search.check():
-        pass
-    return search.outcome()
+    with Search(network, seed, journal=journal) as search:
+        for _ in search.run(trials=trials, seconds=None if minutes is None else 60 * minutes):
+            pass
+        for _ in search.check():
+            pass
+        return search.outcome()
 
 
 def _check_limits(trials: int | None, seconds: float | None) -> None:
