@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.config import Settings
+from dmte.config import PAPER, Settings
 from dmte.diffusion import HopFilters, symmetric_matrix, transition_matrix
 from dmte.errors import TrainingError
 from dmte.evaluation import METHODS, strict_task
@@ -170,8 +170,19 @@ def test_texts_alone_are_embedded() -> None:
 
 def test_links_alone_are_refused_with_the_recipe_that_takes_them(topics: TextualNetwork) -> None:
     wordless = replace(topics, texts=("",) * topics.num_vertices)
-    with pytest.raises(TrainingError, match=r"no text has a word.*the paper's recipe"):
+    with pytest.raises(TrainingError, match=r"no text has a word.*'dmte train --recipe paper'"):
         DmteMethod().fit(wordless, 0)
+    assert DmteMethod.of(replace(PAPER, dim=16, epochs=1)).fit(wordless, 0).vectors.any()
+
+
+@pytest.mark.parametrize("settings", [Settings(), PAPER], ids=["recommended", "paper"])
+def test_features_that_are_all_zero_are_refused_whatever_the_recipe(
+    topics: TextualNetwork, settings: Settings
+) -> None:
+    nothing = topics.with_features(torch.zeros(topics.num_vertices, 8))
+    with pytest.raises(TrainingError, match="all features of all vertices are zero") as refused:
+        DmteMethod.of(replace(settings, encoder="features")).fit(nothing, 0)
+    assert "recipe" not in str(refused.value)
 
 
 def test_a_stored_model_embeds_a_text_as_before(topics: TextualNetwork, tmp_path: Path) -> None:

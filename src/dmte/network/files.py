@@ -229,9 +229,9 @@ def _warn_of_gaps(name: str, network: TextualNetwork) -> None:
         )
     elif not any(network.texts):
         warn(
-            f"{name} has no texts for its {size}: only the paper's recipe (--recipe paper) learns "
-            "from links alone, and no text can be searched for; add a column of texts or a table "
-            "of vertices"
+            f"{name} has no texts for its {size}: only the paper's recipe ('dmte train --recipe "
+            "paper', the method dmte-paper) learns from links alone, and no text can be searched "
+            "for; add a column of texts or a table of vertices"
         )
 
 
