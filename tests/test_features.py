@@ -144,7 +144,21 @@ def _words(path: Path) -> None:
 
 
 def _not_finite(path: Path) -> None:
-    np.save(path, np.full((160, 3), np.nan))
+    np.save(path, _with_row_7_of(160, np.nan))
+
+
+def _too_large(path: Path) -> None:
+    np.save(path, _with_row_7_of(160, 1e300))
+
+
+def _of_nothing(path: Path) -> None:
+    np.save(path, np.ones((160, 0)))
+
+
+def _with_row_7_of(count: int, number: float) -> np.ndarray:
+    rows = np.ones((count, 3))
+    rows[6:, 1] = number
+    return rows
 
 
 def _short(path: Path) -> None:
@@ -159,8 +173,10 @@ def _short(path: Path) -> None:
         ("f.npz", _few, "has no features of .* and 159 others"),
         ("f.npz", _uneven, "holds 2 ids for 1 vectors"),
         ("f.npy", _words, "holds no matrix of numbers"),
-        ("f.npy", _not_finite, "features must be finite numbers"),
-        ("f.npy", _short, "there are 3 rows of features for 160 vertices"),
+        ("f.npy", _not_finite, r"f\.npy, row 7 of 160: nan is not a finite number"),
+        ("f.npy", _too_large, r"f\.npy, row 7 of 160: 1e\+300 is too large .* four bytes"),
+        ("f.npy", _of_nothing, r"f\.npy holds rows of no features"),
+        ("f.npy", _short, r"f\.npy holds 3 rows of features for 160 vertices"),
         ("f.csv", _damaged, "neither .npy nor .npz nor the folder"),
         ("f.npy", None, "No such file"),
     ],
@@ -172,3 +188,22 @@ def test_what_is_no_matrix_of_features_is_refused_in_a_line(
         write(tmp_path / name)
     with pytest.raises(NetworkError, match=message):
         read_features(tmp_path / name, topics)
+
+
+def test_true_and_false_are_features_of_1_and_0(topics: TextualNetwork, tmp_path: Path) -> None:
+    np.save(tmp_path / "f.npy", np.arange(160 * 3).reshape(160, 3) % 2 == 0)
+    found = read_features(tmp_path / "f.npy", topics).features
+    assert found is not None
+    assert found[:2].tolist() == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_rows_of_other_ids_are_not_looked_at(topics: TextualNetwork, tmp_path: Path) -> None:
+    names = ["elsewhere", *topics.ids]
+    rows = np.ones((161, 3))
+    rows[0] = np.inf
+    np.savez(tmp_path / "f.npz", ids=np.array(names), vectors=rows)
+    assert read_features(tmp_path / "f.npz", topics).features is not None
+    rows[5] = -np.inf
+    np.savez(tmp_path / "f.npz", ids=np.array(names), vectors=rows)
+    with pytest.raises(NetworkError, match=r"f\.npz, row 6 of 161: -inf is not a finite number"):
+        read_features(tmp_path / "f.npz", topics)
