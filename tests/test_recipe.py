@@ -194,6 +194,24 @@ def test_a_stored_model_embeds_a_text_as_before(topics: TextualNetwork, tmp_path
     assert loaded.settings.dim in WIDTHS
 
 
+@pytest.mark.parametrize(
+    ("num_words", "asked", "used"),
+    [(12, None, True), (30, None, False), (12, False, False), (30, True, True)],
+)
+def test_a_model_says_whether_letters_were_read(
+    num_words: int, *, asked: bool | None, used: bool
+) -> None:
+    network = PlantedTopics(num_vertices=160, words_per_text=num_words).draw(torch.Generator())
+    run = TrainingRun(network, Settings(dim=16, epochs=1, letters=asked), seed=0)
+    assert (run.asked_for.letters, run.result().settings.letters) == (asked, used)
+
+
+def test_texts_that_are_not_spectral_have_no_letters(topics: TextualNetwork) -> None:
+    featured = topics.with_features(torch.ones(topics.num_vertices, 4))
+    for settings in (Settings(encoder="features"), replace(PAPER, letters=True)):
+        assert TrainingRun(featured, settings, seed=0).settings.letters is False
+
+
 def complete(num_vertices: int, *, without: int = 0, directed: bool = False) -> TextualNetwork:
     """Everything is linked to everything, but for the last ``without`` pairs."""
     pairs = torch.combinations(torch.arange(num_vertices))
