@@ -1,11 +1,13 @@
 """Features that somebody else's model made, in place of words: read, learned from, kept."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch.nn.functional import normalize
 
 from dmte.config import PAPER, Settings
@@ -48,6 +50,18 @@ def test_all_directions_only_turn_the_features() -> None:
     encoder.start(FeatureRows(rows), seed=0)
     found = encoder(encoder.prepare(FeatureRows(rows)))
     torch.testing.assert_close(found @ found.T, normalize(rows) @ normalize(rows).T)
+
+
+def test_the_length_of_a_row_does_not_turn_the_directions() -> None:
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(30, 8, generator=generator) * torch.tensor([5.0, 4, 3, 2.5, 2, 1.5, 1, 0.5])
+    lengths = 100 * torch.rand(30, 1, generator=generator) + 0.01
+    started = []
+    for given in (rows, rows * lengths):
+        encoder = FrozenFeatures(8, 3, torch.Generator())
+        encoder.start(FeatureRows(given), seed=0)
+        started.append(encoder.directions)
+    torch.testing.assert_close(*started, atol=1e-4, rtol=0)
 
 
 def test_features_are_diffused_and_learned_from(topics: TextualNetwork) -> None:
@@ -125,6 +139,20 @@ def test_files_are_read_by_order_or_by_id(topics: TextualNetwork, tmp_path: Path
         found = read_features(tmp_path / name, topics).features
         assert found is not None
         assert torch.equal(found, topics.features)
+
+
+def test_the_model_in_a_folder_reads_the_texts(
+    sentence_model: Path, planted: TextualNetwork
+) -> None:
+    pytest.importorskip("model2vec", reason="model2vec is not installed")
+    found = read_features(sentence_model, planted).features
+    assert found is not None
+    words = load_file(sentence_model / "model.safetensors")["embeddings"]
+    numbers = json.loads((sentence_model / "tokenizer.json").read_text())["model"]["vocab"]
+    for row, text in zip(found, planted.texts, strict=True):
+        own = [words[numbers[word]] for word in text.split()]
+        mean = torch.stack(own).mean(0) if own else torch.zeros(24)
+        torch.testing.assert_close(row, normalize(mean, dim=0))
 
 
 def _damaged(path: Path) -> None:
