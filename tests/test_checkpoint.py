@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from dmte.checkpoint import load_checkpoint, save_checkpoint
+from dmte import checkpoint
+from dmte.checkpoint import Checkpoints, load_checkpoint, save_checkpoint
 from dmte.cli import main
 from dmte.config import PAPER
 from dmte.embedding import Embedding
@@ -82,6 +83,33 @@ def test_a_folder_that_holds_no_checkpoint_is_refused(tmp_path: Path) -> None:
     Embedding(("a",), torch.ones(1, 2), 2).save(tmp_path / "embedding")
     with pytest.raises(StorageError, match="holds no checkpoint"):
         load_checkpoint(tmp_path / "embedding", network, SMALL, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("every", "expected"), [(None, [1, 20, 39]), (30, [30]), (1, [*range(1, 50)]), (0, [])]
+)
+def test_writing_takes_a_twentieth_of_the_time_unless_epochs_are_counted(
+    planted: TextualNetwork,
+    monkeypatch: pytest.MonkeyPatch,
+    every: int | None,
+    expected: list[int],
+) -> None:
+    """By a clock on which an epoch, and writing a checkpoint, take a second each."""
+    run, now, saved = TrainingRun(planted, replace(SMALL, epochs=50), seed=0), 0.0, []
+
+    def write(run: TrainingRun, _: Path) -> None:
+        nonlocal now
+        now += 1.0
+        saved.append(run.epoch)
+
+    monkeypatch.setattr(checkpoint, "save_checkpoint", write)
+    monkeypatch.setattr("time.perf_counter", lambda: now)
+    checkpoints = Checkpoints(Path("nowhere"), every)
+    for epoch in range(1, 51):
+        now += 1.0
+        run.epoch = epoch
+        checkpoints.save_if_due(run)
+    assert saved == expected
 
 
 def test_a_diverging_run_leaves_the_last_good_checkpoint(

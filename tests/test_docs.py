@@ -70,6 +70,16 @@ def leads_somewhere(page: Path, link: str) -> bool:
     return part in {re.sub(r"[^\w -]", "", text).lower().replace(" ", "-") for text in headings}
 
 
+@pytest.mark.parametrize("verb", ["train", "plot"])
+def test_the_files_of_a_model_are_called_as_the_pages_say(
+    verb: str, trained_on_concepts: Path
+) -> None:
+    page = (ROOT / "docs" / "verbs" / f"{verb}.md").read_text("utf-8")
+    named = re.findall(r"`((?:config|history|manifest)[^`]*\.json)`", page)
+    assert named
+    assert all(list(trained_on_concepts.glob(name)) for name in named)
+
+
 def test_the_readme_names_every_verb() -> None:
     readme = (ROOT / "README.md").read_text()
     for verb in VERBS:

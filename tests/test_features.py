@@ -1,11 +1,13 @@
 """Features that somebody else's model made, in place of words: read, learned from, kept."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch.nn.functional import normalize
 
 from dmte.config import PAPER, Settings
@@ -48,6 +50,18 @@ def test_all_directions_only_turn_the_features() -> None:
     encoder.start(FeatureRows(rows), seed=0)
     found = encoder(encoder.prepare(FeatureRows(rows)))
     torch.testing.assert_close(found @ found.T, normalize(rows) @ normalize(rows).T)
+
+
+def test_the_length_of_a_row_does_not_turn_the_directions() -> None:
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(30, 8, generator=generator) * torch.tensor([5.0, 4, 3, 2.5, 2, 1.5, 1, 0.5])
+    lengths = 100 * torch.rand(30, 1, generator=generator) + 0.01
+    started = []
+    for given in (rows, rows * lengths):
+        encoder = FrozenFeatures(8, 3, torch.Generator())
+        encoder.start(FeatureRows(given), seed=0)
+        started.append(encoder.directions)
+    torch.testing.assert_close(*started, atol=1e-4, rtol=0)
 
 
 def test_features_are_diffused_and_learned_from(topics: TextualNetwork) -> None:
@@ -127,6 +141,20 @@ def test_files_are_read_by_order_or_by_id(topics: TextualNetwork, tmp_path: Path
         assert torch.equal(found, topics.features)
 
 
+def test_the_model_in_a_folder_reads_the_texts(
+    sentence_model: Path, planted: TextualNetwork
+) -> None:
+    pytest.importorskip("model2vec", reason="model2vec is not installed")
+    found = read_features(sentence_model, planted).features
+    assert found is not None
+    words = load_file(sentence_model / "model.safetensors")["embeddings"]
+    numbers = json.loads((sentence_model / "tokenizer.json").read_text())["model"]["vocab"]
+    for row, text in zip(found, planted.texts, strict=True):
+        own = [words[numbers[word]] for word in text.split()]
+        mean = torch.stack(own).mean(0) if own else torch.zeros(24)
+        torch.testing.assert_close(row, normalize(mean, dim=0))
+
+
 def _damaged(path: Path) -> None:
     path.write_bytes(b"\x93NUMPY nothing")
 
@@ -144,7 +172,21 @@ def _words(path: Path) -> None:
 
 
 def _not_finite(path: Path) -> None:
-    np.save(path, np.full((160, 3), np.nan))
+    np.save(path, _with_row_7_of(160, np.nan))
+
+
+def _too_large(path: Path) -> None:
+    np.save(path, _with_row_7_of(160, 1e300))
+
+
+def _of_nothing(path: Path) -> None:
+    np.save(path, np.ones((160, 0)))
+
+
+def _with_row_7_of(count: int, number: float) -> np.ndarray:
+    rows = np.ones((count, 3))
+    rows[6:, 1] = number
+    return rows
 
 
 def _short(path: Path) -> None:
@@ -159,8 +201,10 @@ def _short(path: Path) -> None:
         ("f.npz", _few, "has no features of .* and 159 others"),
         ("f.npz", _uneven, "holds 2 ids for 1 vectors"),
         ("f.npy", _words, "holds no matrix of numbers"),
-        ("f.npy", _not_finite, "features must be finite numbers"),
-        ("f.npy", _short, "there are 3 rows of features for 160 vertices"),
+        ("f.npy", _not_finite, r"f\.npy, row 7 of 160: nan is not a finite number"),
+        ("f.npy", _too_large, r"f\.npy, row 7 of 160: 1e\+300 is too large .* four bytes"),
+        ("f.npy", _of_nothing, r"f\.npy holds rows of no features"),
+        ("f.npy", _short, r"f\.npy holds 3 rows of features for 160 vertices"),
         ("f.csv", _damaged, "neither .npy nor .npz nor the folder"),
         ("f.npy", None, "No such file"),
     ],
@@ -172,3 +216,22 @@ def test_what_is_no_matrix_of_features_is_refused_in_a_line(
         write(tmp_path / name)
     with pytest.raises(NetworkError, match=message):
         read_features(tmp_path / name, topics)
+
+
+def test_true_and_false_are_features_of_1_and_0(topics: TextualNetwork, tmp_path: Path) -> None:
+    np.save(tmp_path / "f.npy", np.arange(160 * 3).reshape(160, 3) % 2 == 0)
+    found = read_features(tmp_path / "f.npy", topics).features
+    assert found is not None
+    assert found[:2].tolist() == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_rows_of_other_ids_are_not_looked_at(topics: TextualNetwork, tmp_path: Path) -> None:
+    names = ["elsewhere", *topics.ids]
+    rows = np.ones((161, 3))
+    rows[0] = np.inf
+    np.savez(tmp_path / "f.npz", ids=np.array(names), vectors=rows)
+    assert read_features(tmp_path / "f.npz", topics).features is not None
+    rows[5] = -np.inf
+    np.savez(tmp_path / "f.npz", ids=np.array(names), vectors=rows)
+    with pytest.raises(NetworkError, match=r"f\.npz, row 6 of 161: -inf is not a finite number"):
+        read_features(tmp_path / "f.npz", topics)

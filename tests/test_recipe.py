@@ -9,10 +9,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.config import Settings
+from dmte.config import PAPER, Settings
 from dmte.diffusion import HopFilters, symmetric_matrix, transition_matrix
 from dmte.errors import TrainingError
 from dmte.evaluation import METHODS, strict_task
+from dmte.fold import Fold
 from dmte.method import DmteMethod
 from dmte.model import SquareMap
 from dmte.network import TextualNetwork
@@ -82,12 +83,23 @@ def test_the_ranking_loss_is_its_formula() -> None:
 
 
 def test_it_starts_from_diffused_texts_and_keeps_the_start_if_learning_does_not_help(
-    topics: TextualNetwork,
+    topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = Settings(learning_rate=1e-12, mixing_learning_rate=1e-12, dim=64)
+    def forget(fold: Fold, _: int) -> Tensor:
+        for parameter in fold.model.parameters():
+            parameter.data.zero_()
+        return torch.ones(1)
+
+    monkeypatch.setattr(Fold, "train_epoch", forget)
+    settings = Settings(dim=64, epochs=3)
     run = TrainingRun(topics, settings, seed=0)
     for _ in run.epochs():
         pass
+    start, *later = (record.validation_auc for record in run.history)
+    assert later == [0.5] * 3
+    assert run.best is not None
+    assert run.best.epoch == 0
+    assert run.best.auc == start
     features = run.folds[0].model.encoder.prepare(run.vocabulary.encode(topics.texts))
     transition = symmetric_matrix(topics.adjacency())
     mixed, power = features.clone(), features
@@ -113,7 +125,8 @@ def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: Textua
         pass
     held_back = [fold.held_back.edges.tolist() for fold in run.folds if fold.held_back]
     assert len(held_back) == 3
-    assert held_back[0] != held_back[1] != held_back[2]
+    first, second, third = held_back
+    assert first != second != third != first
     parameters = dict(run.result().model.named_parameters())
     assert set(parameters) == {"convolution.filters", "mixing.matrix"}
     for name, found in parameters.items():
@@ -170,8 +183,19 @@ def test_texts_alone_are_embedded() -> None:
 
 def test_links_alone_are_refused_with_the_recipe_that_takes_them(topics: TextualNetwork) -> None:
     wordless = replace(topics, texts=("",) * topics.num_vertices)
-    with pytest.raises(TrainingError, match=r"no text has a word.*the paper's recipe"):
+    with pytest.raises(TrainingError, match=r"no text has a word.*'dmte train --recipe paper'"):
         DmteMethod().fit(wordless, 0)
+    assert DmteMethod.of(replace(PAPER, dim=16, epochs=1)).fit(wordless, 0).vectors.any()
+
+
+@pytest.mark.parametrize("settings", [Settings(), PAPER], ids=["recommended", "paper"])
+def test_features_that_are_all_zero_are_refused_whatever_the_recipe(
+    topics: TextualNetwork, settings: Settings
+) -> None:
+    nothing = topics.with_features(torch.zeros(topics.num_vertices, 8))
+    with pytest.raises(TrainingError, match="all features of all vertices are zero") as refused:
+        DmteMethod.of(replace(settings, encoder="features")).fit(nothing, 0)
+    assert "recipe" not in str(refused.value)
 
 
 def test_a_stored_model_embeds_a_text_as_before(topics: TextualNetwork, tmp_path: Path) -> None:
@@ -181,6 +205,24 @@ def test_a_stored_model_embeds_a_text_as_before(topics: TextualNetwork, tmp_path
     text = topics.texts[0]
     assert torch.equal(loaded.embed_text(text), trained.embed_text(text))
     assert loaded.settings.dim in WIDTHS
+
+
+@pytest.mark.parametrize(
+    ("num_words", "asked", "used"),
+    [(12, None, True), (30, None, False), (12, False, False), (30, True, True)],
+)
+def test_a_model_says_whether_letters_were_read(
+    num_words: int, *, asked: bool | None, used: bool
+) -> None:
+    network = PlantedTopics(num_vertices=160, words_per_text=num_words).draw(torch.Generator())
+    run = TrainingRun(network, Settings(dim=16, epochs=1, letters=asked), seed=0)
+    assert (run.asked_for.letters, run.result().settings.letters) == (asked, used)
+
+
+def test_texts_that_are_not_spectral_have_no_letters(topics: TextualNetwork) -> None:
+    featured = topics.with_features(torch.ones(topics.num_vertices, 4))
+    for settings in (Settings(encoder="features"), replace(PAPER, letters=True)):
+        assert TrainingRun(featured, settings, seed=0).settings.letters is False
 
 
 def complete(num_vertices: int, *, without: int = 0, directed: bool = False) -> TextualNetwork:
@@ -200,7 +242,7 @@ def complete(num_vertices: int, *, without: int = 0, directed: bool = False) -> 
     "network",
     [
         complete(20),
-        complete(20, without=10),
+        complete(20, without=7),
         complete(15, directed=True),
         complete(20).with_edges(torch.arange(20).repeat(5, 1).T.reshape(-1, 1).repeat(1, 2)),
         complete(100).with_edges(
@@ -209,11 +251,32 @@ def complete(num_vertices: int, *, without: int = 0, directed: bool = False) -> 
     ],
     ids=["complete", "nearly complete", "directed", "self-loops", "self-loops and two edges"],
 )
-def test_networks_with_nothing_to_judge_by_are_embedded(network: TextualNetwork) -> None:
+def test_networks_with_nothing_to_judge_by_are_embedded_and_not_learned_from(
+    network: TextualNetwork,
+) -> None:
     run = TrainingRun(network, Settings(epochs=2), seed=0)
-    for _ in run.epochs():
-        pass
-    assert torch.isfinite(run.result().embedding.vectors).all()
+    assert not list(run.epochs())
+    assert not run.history
+    trained = run.result()
+    assert torch.isfinite(trained.embedding.vectors).all()
+    parameters = dict(trained.model.named_parameters())
+    assert torch.equal(parameters["mixing.matrix"], torch.eye(run.settings.half))
+    plain = HopFilters(run.settings.half, run.settings.hop_weights)
+    assert torch.equal(parameters["convolution.filters"], plain.filters)
+
+
+@pytest.mark.parametrize(("num_edges", "learns"), [(79, False), (80, True)])
+def test_eight_edges_have_to_be_held_back_to_learn(num_edges: int, *, learns: bool) -> None:
+    """A tenth of the edges is held back."""
+    network = complete(40)
+    run = TrainingRun(network.with_edges(network.edges[:num_edges]), Settings(epochs=1), seed=0)
+    assert len(list(run.epochs())) == learns
+
+
+def test_nearly_all_pairs_may_be_linked_if_eight_are_not() -> None:
+    for without, num_epochs in ((7, 0), (8, 1)):
+        run = TrainingRun(complete(20, without=without), Settings(epochs=1), seed=0)
+        assert len(list(run.epochs())) == num_epochs
 
 
 def test_weights_of_any_unit_are_learned_from(topics: TextualNetwork) -> None:

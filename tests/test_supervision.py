@@ -44,6 +44,14 @@ def test_no_more_vertices_without_an_edge_are_drawn_than_have_one() -> None:
         assert set(drawn) <= drawn_from
 
 
+def test_at_most_5000_vertices_without_an_edge_are_drawn() -> None:
+    pairs = torch.arange(5200).reshape(-1, 2)
+    network = TextualNetwork(ids=tuple(map(str, range(10_400))), texts=("",) * 10_400, edges=pairs)
+    drawn = sample_unlinked(network, seed=0)
+    assert len(drawn.unique()) == 5000
+    assert int(drawn.min()) >= 5200
+
+
 def test_undirected_edges_count_both_ways_and_self_loops_once() -> None:
     batch = SupervisedEdges.of(network_of([[0, 1], [2, 2]])).directed(torch.tensor([0, 1]))
     pairs = zip(batch.source.tolist(), batch.target.tolist(), batch.weights.tolist(), strict=True)

@@ -5,7 +5,9 @@ parameters so far. Random numbers are a function of seed and position (randomnes
 generator needs saving. Tables are stored whole, whoever held them: a team of any size can go on.
 """
 
-from dataclasses import replace
+import math
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,40 @@ from dmte.training import TrainingRun
 POSITION = "position.json"
 KINDS = ("parameters", "optimizer", "best")
 """What is stored of every fold."""
+WRITING_SHARE = 0.05
+"""Of the time, spent on checkpoints where nobody says how often to write one."""
+
+
+@dataclass(slots=True)
+class Checkpoints:
+    """Where the checkpoints of a run go, and when the next one is due."""
+
+    folder: Path
+    every: int | None = None
+    """Epochs between two of them, 0 for no checkpoint. None writes one after the first epoch, and
+    the next ones as soon as writing takes no more than a twentieth of the time."""
+    _not_before: float = -math.inf
+
+    def save_if_due(self, run: TrainingRun) -> None:
+        """Store ``run`` after an epoch, if it is time and there is more to come.
+
+        All processes of a team have to call it, and go by the clock of the first one.
+
+        Raises:
+            StorageError: The folder holds something else or cannot be written.
+        """
+        if run.is_done or not self._is_due(run):
+            return
+        began = time.perf_counter()
+        save_checkpoint(run, self.folder)
+        ended = time.perf_counter()
+        self._not_before = ended + (ended - began) * (1 / WRITING_SHARE - 1)
+
+    def _is_due(self, run: TrainingRun) -> bool:
+        if self.every is None:
+            is_time = time.perf_counter() >= self._not_before
+            return run.team.say("due" if is_time else "") == "due"
+        return self.every > 0 and run.epoch % self.every == 0
 
 
 def save_checkpoint(run: TrainingRun, folder: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from dmte.errors import ConfigError, StorageError
 from dmte.evaluation.report import CLASS_FIGURES, LINK_FIGURES
-from dmte.history import History, Kept, kept
+from dmte.history import TOO_FEW, History, Kept, kept
 from dmte.plots import COLORS, Line, Panel, draw_panels
 
 MEASURES: Mapping[str, str] = {
@@ -53,7 +53,7 @@ def draw_training(history: History | None, path: Path | str, *, replace: bool = 
             "the model does not say how it was trained: dmte 0.1.0 did not keep that; train it anew"
         )
     if not history:
-        raise ConfigError("the model was not trained: there were too few links to learn from")
+        raise ConfigError(f"the model was not trained, as there were {TOO_FEW}")
     title = f"training, {history[-1].epoch:,} epochs"
     draw_panels(training_panels(history), Path(path), title=title, below=True, replace=replace)
 

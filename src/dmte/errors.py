@@ -1,4 +1,4 @@
-"""Every error raised on purpose, and the warning.
+"""Every error raised on purpose, and the warnings.
 
     DmteError
     ├── NetworkError        the network, or the file it comes from, is not one we can read
@@ -13,6 +13,7 @@
     └── Interrupted         the user stopped a long run
 
     DmteWarning             what was asked for is done, but perhaps not what was meant
+    └── NoTextsWarning      a network has links alone
 
 A message says what is wrong, what was found and what to do, in one lower-case sentence: the
 command line prints it as it is.
@@ -83,6 +84,10 @@ class DmteWarning(UserWarning):
     """
 
 
-def warn(message: str) -> None:
+class NoTextsWarning(DmteWarning):
+    """A network has links alone, which does not matter to those who have features of it."""
+
+
+def warn(message: str, kind: type[DmteWarning] = DmteWarning) -> None:
     """Give a warning, which the command line prints as one line and Python shows as it does."""
-    warnings.warn(message, DmteWarning, stacklevel=3)
+    warnings.warn(message, kind, stacklevel=3)

@@ -38,9 +38,8 @@ from dmte.supervision import MOST_UNLINKED, num_judging
 from dmte.text import tokenized
 from dmte.text.bilstm import BLOCK as BILSTM_BLOCK
 from dmte.text.bilstm import MAX_WORDS
-from dmte.text.letters import are_short
 from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
-from dmte.training import TrainingRun, num_folds
+from dmte.training import TrainingRun, num_folds, reads_letters
 from dmte.width import WIDTHS
 
 NUM_STEPS = 4  # The first also sets up Adam and warms the allocator.
@@ -84,7 +83,7 @@ class Sizes:
         vocabulary, texts = tokenized(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
-        by_letters = are_short(texts) if settings.letters is None else settings.letters
+        by_letters = reads_letters(settings, texts)
         return cls._with(
             network, settings, len(vocabulary), len(texts.tokens), by_letters=by_letters
         )

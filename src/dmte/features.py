@@ -44,7 +44,14 @@ def read_features(
         return network.with_features(Sentence(folder=str(path)).features(network))
     content = _load(path)
     if isinstance(content, np.ndarray):
-        return network.with_features(_rows(path, content))
+        rows = _rows(path, content)
+        if len(rows) != network.num_vertices:
+            raise NetworkError(
+                f"{path} holds {len(rows):,} rows of features for {network.num_vertices:,} "
+                "vertices; it needs one for each of them, in the order of the network"
+            )
+        _refuse_bad_row(path, content, rows, range(len(rows)))
+        return network.with_features(rows)
     missing = {"ids", "vectors"} - set(content)
     if missing:
         raise NetworkError(f"{path} holds no {' and no '.join(sorted(missing))}")
@@ -54,6 +61,8 @@ def read_features(
     places = {str(name): place for place, name in enumerate(content["ids"].tolist())}
     if len(places) < len(vectors):
         raise NetworkError(f"{path} has an id more than once; every vertex has one row")
+    used = [places[name] for name in network.ids if name in places]
+    _refuse_bad_row(path, content["vectors"], vectors, used)
     return network.with_features(_in_order(path, vectors, places, network.ids, known))
 
 
@@ -73,9 +82,33 @@ def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
 
 
 def _rows(path: Path, matrix: np.ndarray) -> Float[Tensor, "rows features"]:
-    if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
+    """Return a matrix of numbers as those of four bytes; true and false are 1 and 0."""
+    if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
         raise NetworkError(f"{path} holds no matrix of numbers, with a row per vertex")
-    return torch.from_numpy(matrix.astype(np.float32))
+    if matrix.shape[1] == 0:
+        raise NetworkError(f"{path} holds rows of no features; a vertex needs at least one")
+    with np.errstate(over="ignore"):  # What is too large is refused with its row.
+        return torch.from_numpy(matrix.astype(np.float32))
+
+
+def _refuse_bad_row(
+    path: Path,
+    matrix: np.ndarray,
+    rows: Float[Tensor, "rows features"],
+    used: Sequence[int],
+) -> None:
+    """Refuse the first of the rows that are used in which a number of four bytes is not finite."""
+    is_bad = ~torch.isfinite(rows).all(dim=1)
+    found = next((place for place in used if is_bad[place]), None) if bool(is_bad.any()) else None
+    if found is None:
+        return
+    number = matrix[found][~np.isfinite(rows[found].numpy())][0]
+    reason = (
+        "is too large to be kept with four bytes; divide all features by the same number"
+        if np.isfinite(number)
+        else "is not a finite number, as features must be"
+    )
+    raise NetworkError(f"{path}, row {found + 1:,} of {len(rows):,}: {number} {reason}")
 
 
 def _in_order(

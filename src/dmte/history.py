@@ -26,6 +26,9 @@ class EpochRecord:
 
 History = Sequence[EpochRecord]
 
+TOO_FEW = "too few links, or too few pairs without one, to judge by"
+"""Why nothing is learned: a clique lacks the pairs, and texts alone lack the links."""
+
 
 class Kept(NamedTuple):
     """What a model was taken from: every training at its best on its held-back edges."""
@@ -77,12 +80,14 @@ def kept(history: History) -> Kept | None:
 def outcome(history: History) -> str:
     """Return in a line what became of a training.
 
+    An empty history is that of texts that were only diffused (see ``TrainingRun``).
+
     >>> outcome([EpochRecord(0, None, {}, 0.9), EpochRecord(1, 0.5, {}, 0.95)])
     'AUC 95.0 on held-back edges, best after epoch 1'
     """
     found = kept(history)
     if not history:
-        return "too few links to learn from: texts were diffused over them, and nothing learned"
+        return f"nothing was learned, as there were {TOO_FEW}; texts are diffused over any links"
     if found is None:
         return f"{history[-1].epoch} epochs; no edges were held back to judge by"
     figure = f"AUC {100 * found.auc:.1f} on held-back edges"

@@ -12,7 +12,7 @@ held back, the order of edges, the negatives and when to stop are the same for a
 import time
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -28,7 +28,8 @@ from dmte.objective import PARTS, weighted_sum
 from dmte.sparse import SparseMatrix
 from dmte.supervision import hold_back, num_judging
 from dmte.team import ALONE, Team
-from dmte.text import encoder_input, tokenized
+from dmte.text import TokenizedTexts, encoder_input, tokenized
+from dmte.text.letters import are_short
 from dmte.trained import TrainedModel, build_model, embed_halves, environment
 from dmte.width import divided_start
 
@@ -104,6 +105,7 @@ class TrainingRun:
         self.vocabulary, words = tokenized(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
+        settings = replace(settings, letters=reads_letters(settings, words))
         texts = encoder_input(settings.encoder, words, network.features)
         if settings.has_fixed_texts:
             start = divided_start(settings, splits, texts, seed, team)
@@ -284,6 +286,13 @@ class TrainingRun:
 
 def _mean(aucs: tuple[float, ...]) -> float | None:
     return sum(aucs) / len(aucs) if aucs else None
+
+
+def reads_letters(settings: Settings, texts: TokenizedTexts) -> bool:
+    """Return whether groups of letters are read beside words, which only spectral texts have."""
+    if settings.encoder != "spectral":
+        return False
+    return are_short(texts) if settings.letters is None else settings.letters
 
 
 def num_folds(settings: Settings, held_back: int) -> int:

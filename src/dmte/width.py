@@ -44,11 +44,7 @@ def spectral_start(
         raise ConfigError(f"the texts of the encoder {settings.encoder!r} are learned, not fixed")
     widest.start(texts, seed, letters=settings.letters)
     if not bool(widest.directions.any()):
-        what = "feature is other than zero" if isinstance(texts, FeatureRows) else "text has a word"
-        raise TrainingError(
-            f"no {what}, and texts are all this recipe learns from; the paper's recipe, "
-            "--recipe paper, learns from the links alone as well"
-        )
+        raise TrainingError(_nothing_to_read(texts))
     if len(widths) == 1:
         return widest
     judged = [(train, held_back) for train, held_back in splits if held_back is not None]
@@ -96,6 +92,19 @@ def divided_start(
         else:
             own.register_buffer(name, team.copy_of_first(table if whole is None else whole))
     return own
+
+
+def _nothing_to_read(texts: EncoderInput) -> str:
+    """Return what to say where no direction is other than zero, whichever verb was asked."""
+    if isinstance(texts, FeatureRows):
+        return (
+            "all features of all vertices are zero, and the encoder 'features' reads nothing else; "
+            "give others, or leave them out to read the texts"
+        )
+    return (
+        "no text has a word, and the encoder 'spectral' reads nothing else; the paper's recipe "
+        "('dmte train --recipe paper', the method dmte-paper) learns from links alone"
+    )
 
 
 def _widths(texts: EncoderInput) -> tuple[int, ...]:

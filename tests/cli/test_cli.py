@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from torch import Tensor
 
 from dmte import config, maps
 from dmte.cli import VERBS, evaluate, export, main, plot, reproduce, reproducing, train
@@ -18,6 +19,7 @@ from dmte.evaluation import LABEL_FRACTIONS, PROTOCOLS
 from dmte.evaluation.experiments import NUM_SEEDS
 from dmte.evaluation.reproduction import TARGETS
 from dmte.export import FORMATS
+from dmte.fold import Fold
 from dmte.network import read_network
 from dmte.packing import unpack_json
 from dmte.plots import METADATA
@@ -110,6 +112,29 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(inside: Run, cli_folder: 
     assert (done.returncode, done.stderr) == (0, "")
     summary = json.loads(done.stdout)
     assert (summary["resumed_after_epoch"], summary["epochs"]) == (kept, kept + 5)
+
+
+def test_with_the_defaults_a_run_can_be_resumed_after_its_first_epoch(
+    inside: Run, cli_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train_epoch = Fold.train_epoch
+
+    def stop_in_the_second(fold: Fold, epoch: int) -> Tensor:
+        if epoch == 1:
+            raise KeyboardInterrupt
+        return train_epoch(fold, epoch)
+
+    with monkeypatch.context() as changed:
+        changed.setattr(Fold, "train_epoch", stop_in_the_second)
+        stopped = inside("train", "concepts", "--out", "early")
+    assert stopped.returncode == 130
+    assert stopped.stderr == (
+        "dmte: interrupted after 1 of 40 epochs; go on from the last checkpoint with --resume\n"
+    )
+    done = inside("train", "concepts", "--out", "early", "--resume", "--epochs", "2")
+    assert "1 epochs in" in done.stdout
+    assert "resumed after epoch 1" in done.stdout
+    assert not (cli_folder / "early.checkpoint").exists()
 
 
 def test_neither_the_package_nor_help_loads_torch() -> None:

@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from rich.console import Console
@@ -115,6 +116,18 @@ def test_a_worker_is_handed_the_network_as_it_is(planted: TextualNetwork) -> Non
     weighted = planted.with_edges(planted.edges, torch.rand(len(planted.edges)).double() + 1)
     for network in (planted, weighted):
         assert handing_over(network)().fingerprint() == network.fingerprint()
+
+
+def test_texts_may_be_missing_where_features_stand_for_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("e.csv").write_text("source,target\na,b\nb,c\n")
+    np.save("rows.npy", np.eye(3))
+    code, _, err = run(capsys, "train", "e.csv", "--out", "m", "--features", "rows.npy")
+    assert (code, err) == (0, "")
+    code, _, err = run(capsys, "train", "e.csv", "--out", "n", "--recipe", "paper", "--epochs", "1")
+    assert code == 0
+    assert err.startswith("dmte: warning: e.csv has no texts for its 3 vertices: only the paper's")
 
 
 def test_info_says_what_is_doubtful(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ it, and hands over what the user said as one ``NetworkSource``.
 
 import inspect
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from dmte.cli.output import JsonOption as JsonOption
 from dmte.cli.output import complete
 from dmte.cli.settings import first_sentence
-from dmte.errors import ConfigError
+from dmte.errors import ConfigError, NoTextsWarning
 from dmte.network.columns import GUESSED, Columns
 from dmte.network.datasets import DATASETS
 from dmte.progress import listening
@@ -72,13 +73,16 @@ class NetworkSource:
     def open(self, *, features: Path | None = None, quiet: bool = False) -> "TextualNetwork":
         """Return the network, with a bar on a terminal if reading takes long.
 
-        Features of its vertices are read as well where they are named.
+        Features of its vertices are read as well where they are named; texts may then be missing.
 
         Raises:
             ConfigError: None was named, or two were.
             NetworkError: It cannot be read.
         """
-        with reading_bar(Console(stderr=True), quiet=quiet) as show, listening(show):
+        bar = reading_bar(Console(stderr=True), quiet=quiet)
+        with warnings.catch_warnings(), bar as show, listening(show):
+            if features is not None and not features.is_dir():  # A model's folder reads texts.
+                warnings.simplefilter("ignore", NoTextsWarning)
             network = open_network(
                 self.network,
                 self.vertices,

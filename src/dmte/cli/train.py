@@ -46,8 +46,12 @@ def train(
     features: FeaturesOption = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
     checkpoint_every: Annotated[
-        int, typer.Option(help="Epochs between two checkpoints; 0 for none.")
-    ] = 50,
+        int | None,
+        typer.Option(
+            help="Epochs between two checkpoints; 0 for none. By default one is written after the "
+            "first epoch, and then as often as takes a twentieth of the time."
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")
     ] = False,

@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from dmte.checkpoint import load_checkpoint, save_checkpoint
+from dmte.checkpoint import Checkpoints, load_checkpoint
 from dmte.cli.line import LINE
 from dmte.cli.networks import NetworkSource
 from dmte.config import Settings
@@ -57,7 +57,7 @@ class Order:
     settings: Settings
     seed: int
     out: Path
-    checkpoint_every: int
+    checkpoint_every: int | None
     resume: bool
     force: bool
     """Also where memory seems to be too short."""
@@ -101,7 +101,7 @@ def _train(order: Order, checkpoint: Path, team: Team) -> None:
     network = opened_by_all(team, lambda: order.read(quiet=quiet))
     run = _open_run(order, network, checkpoint, team)
     started, first_epoch = time.perf_counter(), run.epoch
-    _run_epochs(run, checkpoint, order.checkpoint_every, quiet=quiet)
+    _run_epochs(run, Checkpoints(checkpoint, order.checkpoint_every), quiet=quiet)
     _finish(run, order.out, checkpoint)
     seconds = time.perf_counter() - started
     if team.is_first:
@@ -138,13 +138,11 @@ def _tell(what: str) -> None:
     print(f"dmte: {what}", file=sys.stderr, flush=True)
 
 
-def _run_epochs(run: TrainingRun, checkpoint: Path, checkpoint_every: int, *, quiet: bool) -> None:
-    with _left_behind(run, checkpoint), progress(run.settings.epochs, quiet=quiet) as show:
+def _run_epochs(run: TrainingRun, checkpoints: Checkpoints, *, quiet: bool) -> None:
+    with _left_behind(run, checkpoints.folder), progress(run.settings.epochs, quiet=quiet) as show:
         for report in run.epochs():
             show(report)
-            is_due = checkpoint_every > 0 and report.epoch % checkpoint_every == 0
-            if is_due and not run.is_done:
-                save_checkpoint(run, checkpoint)
+            checkpoints.save_if_due(run)
 
 
 def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> None:

@@ -16,7 +16,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from types import MappingProxyType
 
-from dmte.errors import NetworkError, warn
+from dmte.errors import NetworkError, NoTextsWarning, warn
 from dmte.names import close_names
 from dmte.network.cells import Table
 from dmte.network.columns import GUESSED, VERTEX_GUESSES, Columns, find_edge_columns, guess_column
@@ -229,9 +229,10 @@ def _warn_of_gaps(name: str, network: TextualNetwork) -> None:
         )
     elif not any(network.texts):
         warn(
-            f"{name} has no texts for its {size}: only the paper's recipe (--recipe paper) learns "
-            "from links alone, and no text can be searched for; add a column of texts or a table "
-            "of vertices"
+            f"{name} has no texts for its {size}: only the paper's recipe ('dmte train --recipe "
+            "paper', the method dmte-paper) learns from links alone, and no text can be searched "
+            "for; add a column of texts or a table of vertices",
+            NoTextsWarning,
         )
 
 
