@@ -149,7 +149,7 @@ def test_where_only_the_default_was_tried_it_is_not_called_the_best(
     code, out, error = answer(*short, "--out", "1.toml")
     assert code == 0, error
     assert ", 1 trial, seed 0\n" in out
-    assert "nothing else was tried, and the default is kept; more --minutes or --trials" in out
+    assert "nothing else was tried, and the default is kept; a search needs more --minutes" in out
     assert "better" not in out + (cli_folder / "1.toml").read_text()
 
 

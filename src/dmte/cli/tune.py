@@ -216,8 +216,8 @@ def summary(outcome: "Outcome", network: "TextualNetwork") -> list[str]:
         f"{default.seconds_a_fit:.1f} s a training",
     ]
     if outcome.num_trials == 1:
-        kept = "nothing else was tried, and the default is kept; more --minutes or --trials go on"
-        return [*lines, kept]
+        more = "a search needs more --minutes or --trials"
+        return [*lines, f"nothing else was tried, and the default is kept; {more}"]
     if best is default:
         return [*lines, "no trial was better than the default, which is kept"]
     fresh = outcome.to_dict()["fresh"]
