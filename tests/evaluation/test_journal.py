@@ -1,6 +1,7 @@
 """The journal: what was finished stays, whenever the process is killed."""
 
 from dataclasses import replace
+from errno import EROFS
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,18 @@ def test_whoever_reads_leaves_half_a_line_to_its_writer(tmp_path: Path) -> None:
     assert path.read_bytes() == half
 
 
+def test_half_a_line_that_cannot_be_cut_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(EROFS, "Read-only file system")
+
+    (tmp_path / "cells.jsonl").write_text("half")
+    monkeypatch.setattr("os.truncate", fail)
+    with pytest.raises(StorageError, match="cannot be written: Read-only file system"):
+        Journal(tmp_path / "cells.jsonl").growing().__enter__()
+
+
 @pytest.mark.parametrize("line", ["nonsense", "[]", "{}", '{"cell": {}}', "3", "\x00"])
 def test_a_line_of_somebody_elses_is_refused_with_its_number(tmp_path: Path, line: str) -> None:
     path = tmp_path / "cells.jsonl"
@@ -111,6 +124,8 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(StorageError, match="cannot be"):
         Journal(tmp_path / "file" / "cells.jsonl").add(CELL, RESULT)
+    with pytest.raises(StorageError, match="cannot be read: Is a directory"):
+        Journal(tmp_path)
     if Path("/dev/full").exists():
         with pytest.raises(StorageError, match="/dev/full cannot be written: No space left"):
             append_line(Path("/dev/full"), {})

@@ -185,6 +185,21 @@ def assert_refused(folder: Path, results: dict[str, Any], key: str) -> None:
         read_results(folder)
 
 
+def test_results_that_cannot_be_read_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    (tmp_path / "hops").mkdir()
+    (tmp_path / "hops" / "results.json").write_bytes(b"\xff")
+    with pytest.raises(StorageError, match=r"hops/results.json: everything is damaged"):
+        read_results(tmp_path)
+    monkeypatch.setattr(Path, "read_text", fail)
+    with pytest.raises(StorageError, match=r"results.json cannot be read: Permission denied"):
+        read_results(tmp_path)
+
+
 def test_a_line_that_is_no_json_is_named(planted: TextualNetwork, tmp_path: Path) -> None:
     path = write_results(tmp_path, fill(TARGETS["hepth-links"], planted, tmp_path))
     lines = path.read_text().splitlines(keepends=True)
