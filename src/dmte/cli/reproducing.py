@@ -33,6 +33,7 @@ from dmte.evaluation.reproduction import (
 from dmte.evaluation.verdict import verdict_table, verdicts
 from dmte.network import TextualNetwork, read_network
 from dmte.network.datasets import refuse_unpublished
+from dmte.network.textual_network import plural
 from dmte.plots import Line, draw_lines
 
 JUDGED = "recipe"
@@ -227,10 +228,16 @@ def _missing(
     for name, cells in wanted.items():
         missing[name] = _able([cell for cell in cells if cell not in journals[name]])
         if not quiet:
-            done = sum(cell in journals[name] for cell in cells)
-            left = len(missing[name])
-            print(f"{name}: {left} fits to make, {done} done before", file=sys.stderr)
+            print(f"{name}: {_told(cells, missing[name], journals[name])}", file=sys.stderr)
     return missing
+
+
+def _told(cells: Sequence[Cell], left: Sequence[Cell], journal: Journal) -> str:
+    """Return how far a target is; of a group, one may have nothing of what was asked for."""
+    if not cells:
+        return "0 fits to make, since none was asked for"
+    done = sum(cell in journal for cell in cells)
+    return f"{len(left)} {plural(len(left), 'fit')} to make, {done} done before"
 
 
 def _complete(

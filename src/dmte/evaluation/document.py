@@ -26,6 +26,7 @@ from dmte.evaluation.lookup import (
 from dmte.evaluation.methods import METHODS
 from dmte.evaluation.reproduction import HOP_WEIGHTS, SENSITIVITY, TARGETS
 from dmte.evaluation.verdict import verdict_table, verdicts
+from dmte.network.textual_network import plural
 
 
 def section(results: Results, others: Everything = MappingProxyType({})) -> str:
@@ -93,12 +94,10 @@ decimals. Means and tables were put together by {"; ".join(written)}.
 def _made(results: Results) -> str:
     """Return how many fits each maker made; files of before makers were kept count none."""
     makers = results.get("made", ())
-    counts = [f"{one['cells']:,} {_fits(one['cells'])} {_maker(one['by'])}" for one in makers]
+    counts = [
+        f"{one['cells']:,} {plural(one['cells'], 'fit')} {_maker(one['by'])}" for one in makers
+    ]
     return ", ".join(counts) or f"fits {_maker(None)}"
-
-
-def _fits(count: int) -> str:
-    return "fit" if count == 1 else "fits"
 
 
 def _maker(by: Mapping[str, Any] | None) -> str:
