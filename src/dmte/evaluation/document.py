@@ -92,12 +92,11 @@ decimals. Means and tables were put together by {"; ".join(written)}.
 
 
 def _made(results: Results) -> str:
-    """Return how many fits each maker made; files of before makers were kept count none."""
-    makers = results.get("made", ())
-    counts = [
-        f"{one['cells']:,} {plural(one['cells'], 'fit')} {_maker(one['by'])}" for one in makers
-    ]
-    return ", ".join(counts) or f"fits {_maker(None)}"
+    """Return how many fits each maker made."""
+    return ", ".join(
+        f"{one['cells']:,} {plural(one['cells'], 'fit')} {_maker(one['by'])}"
+        for one in results["made"]
+    )
 
 
 def _maker(by: Mapping[str, Any] | None) -> str:

@@ -90,6 +90,19 @@ def _says_number(name: str) -> bool:
     return name.replace(".", "", 1).isdecimal()
 
 
+def _is_maker(value: Any) -> bool:
+    """Return whether it says what made a fit, or that this is not recorded."""
+    return value is None or misfit(value, _MAKER) is None
+
+
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or _is_text(value)
+
+
+_MAKER: Mapping[str, Shape] = {
+    **dict.fromkeys(("dmte", "torch", "processor"), _is_text),
+    "revision": _is_text_or_none,
+}
 _LINK_FIGURES, _CLASS_FIGURES = (
     tuple(field.name for field in fields(kind)) for kind in (LinkScores, ClassScores)
 )
@@ -151,6 +164,7 @@ HEAD: Mapping[str, Shape] = MappingProxyType(
         "machine": dict.fromkeys(("system", "processor"), _is_text),
         "threads": is_number,
         "seeds": Each(is_number),
+        "made": Each({"by": _is_maker, "cells": _is_positive}),
         "median_seconds": Each(is_number),
     }
 )
