@@ -381,6 +381,7 @@ def test_the_case_study_needs_its_query() -> None:
         cell.check(read_network("concepts"))
 
 
+@pytest.mark.slow
 def test_the_case_study_is_in_the_data(data_folder: Path) -> None:
     CaseCell(network="", method="dmte-paper", seed=0).check(read_folder(data_folder / "dblp"))
 
@@ -390,6 +391,7 @@ def test_the_committed_page_is_made_from_the_committed_results() -> None:
     assert page == document(read_results(RESULTS), "../experiments/results")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [path.parent.name for path in RESULTS.glob("*/results.json")])
 def test_the_committed_results_are_those_of_their_cells_with_todays_settings(
     name: str, data_folder: Path
