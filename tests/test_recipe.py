@@ -19,8 +19,9 @@ from dmte.model import SquareMap
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.objective import Scores, ranking_losses
+from dmte.text import SpectralWords
 from dmte.trained import TrainedModel
-from dmte.training import TrainingRun
+from dmte.training import TrainingRun, learns_words
 from dmte.width import WIDTHS
 
 
@@ -100,7 +101,8 @@ def test_it_starts_from_diffused_texts_and_keeps_the_start_if_learning_does_not_
     assert run.best is not None
     assert run.best.epoch == 0
     assert run.best.auc == start
-    features = run.folds[0].model.encoder.prepare(run.vocabulary.encode(topics.texts))
+    encoder = run.result().model.encoder
+    features = encoder.prepare(run.vocabulary.encode(topics.texts))
     transition = symmetric_matrix(topics.adjacency())
     mixed, power = features.clone(), features
     for weight in settings.hop_weights[1:]:
@@ -129,13 +131,75 @@ def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: Textua
     assert first != second != third != first
     parameters = dict(run.result().model.named_parameters())
     assert set(parameters) == {"convolution.filters", "mixing.matrix"}
+    averages = {
+        name: sum(fold.outcome()[name] for fold in run.folds) / 3 for name in run.folds[0].outcome()
+    }
     for name, found in parameters.items():
-        slow = sum(fold.outcome()[name] for fold in run.folds) / 3
-        torch.testing.assert_close(found.detach(), slow)
+        torch.testing.assert_close(found.detach(), averages[name])
+    rarities = [one.get_buffer("rarities") for one in (run.result().model.encoder, encoder_of(run))]
+    torch.testing.assert_close(rarities[0], rarities[1] * averages["encoder.emphasis"].exp())
+
+
+def encoder_of(run: TrainingRun) -> SpectralWords:
+    """Return what the first training reads texts by."""
+    encoder = run.folds[0].model.encoder
+    assert isinstance(encoder, SpectralWords)
+    return encoder
+
+
+def test_words_shared_along_links_count_more_than_those_shared_by_accident() -> None:
+    """Vertices 4i to 4i + 3 are linked and share a word; those 60 apart share another."""
+    groups = torch.arange(240).view(60, 4)
+    pairs = torch.cat([torch.combinations(group) for group in groups])
+    texts = tuple(f"told{v // 4} chance{v % 60} filler{v % 3}" for v in range(240))
+    network = TextualNetwork(ids=tuple(map(str, range(240))), texts=texts, edges=pairs)
+    settings = Settings(
+        dim=64, letters=False, word_weights=True, validation_fraction=0.0, epochs=20
+    )
+    run = TrainingRun(network, settings, seed=0)
+    start = dict(zip(run.vocabulary.words, encoder_of(run).rarities.tolist(), strict=True))
+    for _ in run.epochs():
+        pass
+    ended = run.result().model.encoder.get_buffer("rarities").tolist()
+    learned = dict(zip(run.vocabulary.words, ended, strict=True))
+    ratio = {
+        kind: sum(learned[w] / start[w] for w in start if w.startswith(kind)) / 60
+        for kind in ("told", "chance")
+    }
+    assert ratio["told"] > 1.1 * ratio["chance"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "held_back", "learned"),
+    [
+        (Settings(), 0, False),
+        (Settings(), 1, True),
+        (Settings(), 999, True),
+        (Settings(), 1000, False),
+        (Settings(word_weights=True), 1000, True),
+        (Settings(word_weights=False), 999, False),
+        (Settings(encoder="features", word_weights=True), 999, False),
+        (PAPER, 999, False),
+    ],
+)
+def test_weights_of_words_are_learned_where_edges_are_few(
+    settings: Settings, held_back: int, *, learned: bool
+) -> None:
+    assert learns_words(settings, held_back) is learned
+
+
+def test_weights_of_words_stay_rarities_unless_they_are_learned(topics: TextualNetwork) -> None:
+    run = TrainingRun(topics, Settings(dim=16, epochs=2, word_weights=False), seed=0)
+    start = encoder_of(run).rarities.clone()
+    for _ in run.epochs():
+        pass
+    assert torch.equal(run.result().model.encoder.get_buffer("rarities"), start)
+    assert run.result().settings.word_weights is False
 
 
 def test_an_epoch_learns_from_other_words_than_the_one_before(topics: TextualNetwork) -> None:
-    run = TrainingRun(topics, Settings(dim=16, epochs=3, folds=1, word_dropout=0.5), seed=0)
+    settings = Settings(dim=16, epochs=3, folds=1, word_dropout=0.5, word_weights=False)
+    run = TrainingRun(topics, settings, seed=0)
     fold = run.folds[0]
     seen: list[Tensor] = [cast("Tensor", fold._texts) for _ in run.epochs()]
     whole = fold.model.encoder.prepare(fold._words)

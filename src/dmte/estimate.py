@@ -39,7 +39,7 @@ from dmte.text import tokenized
 from dmte.text.bilstm import BLOCK as BILSTM_BLOCK
 from dmte.text.bilstm import MAX_WORDS
 from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
-from dmte.training import TrainingRun, num_folds, reads_letters
+from dmte.training import TrainingRun, learns_words, num_folds, reads_letters
 from dmte.width import WIDTHS
 
 NUM_STEPS = 4  # The first also sets up Adam and warms the allocator.
@@ -71,6 +71,8 @@ class Sizes:
     tokens: int
     """Words of all texts."""
     folds: int
+    learns_words: bool
+    """Whether weights of words are learned, so that every step makes X anew."""
     judging: int
     """Edges held back, at most."""
 
@@ -119,6 +121,7 @@ class Sizes:
             columns=int(words * (1 + GROUPS_A_WORD)) if by_letters else words,
             tokens=tokens,
             folds=num_folds(settings, judging),
+            learns_words=learns_words(settings, judging),
             judging=judging,
         )
 
@@ -138,7 +141,7 @@ def memory_bytes(
     setting_up = FLOAT_BYTES * (parameters + kept + _of_start(sizes, settings, width))
     parameters, kept = _tables(sizes, settings, share)
     stepping = FLOAT_BYTES * (4 * parameters + kept + _of_step(sizes, settings, share))
-    thins_bags = settings.word_dropout and not settings.has_fixed_texts
+    thins_bags = settings.word_dropout and (sizes.learns_words or not settings.has_fixed_texts)
     per_token, per_token_kept = 50, 60 if thins_bags else 20
     per_entry = 70 if settings.hide_supervised else 40
     entries = per_entry * (2 * sizes.edges + sizes.members)
@@ -154,6 +157,8 @@ def _tables(sizes: Sizes, settings: Settings, width: int) -> tuple[int, int]:
     small = settings.hops * width + (width * width if settings.mixing else 0)
     if not settings.has_fixed_texts:
         return sizes.words * width + structure + small, 0
+    if sizes.learns_words:
+        return sizes.folds * (structure + small + sizes.words), sizes.words * width
     rows = sizes.words + sizes.vertices + sizes.folds * sizes.members
     return sizes.folds * (structure + small), rows * width
 
@@ -177,6 +182,9 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     gathered = scored * (2 + settings.num_negatives) * halves * width
     looking = (of_hops + 2 + 2 * halves) * sizes.vertices * width
     pairs = 3 * min(SCORED_AT_ONCE, sizes.judging) * halves * width
+    if sizes.learns_words:  # V weighed and its gradient, X before and after it is scaled.
+        tables += (2 * sizes.words + 4 * sizes.members) * width
+        looking += (sizes.words + 2 * sizes.vertices) * width
     return max(tables + gathered + _of_states(sizes, settings, width), looking + pairs)
 
 
@@ -198,7 +206,8 @@ def estimate(network: TextualNetwork, settings: Settings) -> Cost:
     """
     sizes = Sizes.of(network, settings)
     memory = memory_bytes(sizes, settings)
-    settings = replace(settings, folds=sizes.folds)
+    # Smaller networks would have more folds, and their words' weights learned.
+    settings = replace(settings, folds=sizes.folds, word_weights=sizes.learns_words)
     # Of a smaller network a step scores fewer edges too, so that all of its work grows alike.
     scored = settings.edges_per_step(max(1, sizes.edges - sizes.judging)) / sizes.vertices
     if sizes.vertices <= max(TRIED):

@@ -27,8 +27,11 @@ from dmte.sampling import NegativeSampler
 from dmte.sparse import SparseMatrix
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
 from dmte.team import ALONE, Team
-from dmte.text import EncoderInput
+from dmte.text import EncoderInput, FixedTexts, SpectralWords
 from dmte.trained import build_model, embed_halves
+
+EMPHASIS = "encoder.emphasis"
+"""The weights of words among the parameters of a model."""
 
 
 @dataclass(slots=True)
@@ -68,6 +71,12 @@ class Fold:
         num_linked = len(self.edges.members)
         self.model = build_model(settings, vocabulary_size, num_linked, seed, team).to(dtype)
         self.optimizer = _optimizer_of(self.model, settings)
+
+    def start_from(self, encoder: FixedTexts[Any]) -> None:
+        """Read texts by an encoder that is started; weights of words are this training's own."""
+        learns = self.settings.word_weights and isinstance(encoder, SpectralWords)
+        self.model.encoder = encoder.learning_words() if learns else encoder
+        self.optimizer = _optimizer_of(self.model, self.settings)
 
     def prepare_steps(self, texts: EncoderInput, prepared: Any) -> None:
         """Make what every step needs, once the encoder of the model is in place.
@@ -231,10 +240,11 @@ def _numbered(
 
 
 def _optimizer_of(model: DiffusionMaps, settings: Settings) -> Adam:
-    """Return what makes the steps: the square map's are of a size of their own."""
-    mixing = list(model.mixing.parameters()) if model.mixing is not None else []
-    known = {id(parameter) for parameter in mixing}
-    others = [parameter for parameter in model.parameters() if id(parameter) not in known]
-    optimizer = Adam(others, settings.learning_rate)
-    optimizer.add(mixing, settings.mixing_learning_rate)
+    """Return what makes the steps: those of M and of the weights of words have their own sizes."""
+    rates = {"mixing.matrix": settings.mixing_learning_rate, EMPHASIS: settings.word_learning_rate}
+    parameters = dict(model.named_parameters())
+    apart = {name: parameters.pop(name) for name in rates if name in parameters}
+    optimizer = Adam(parameters.values(), settings.learning_rate)
+    for name, parameter in apart.items():
+        optimizer.add([parameter], rates[name])
     return optimizer

@@ -105,7 +105,11 @@ class TrainingRun:
         self.vocabulary, words = tokenized(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
-        settings = replace(settings, letters=reads_letters(settings, words))
+        settings = replace(
+            settings,
+            letters=reads_letters(settings, words),
+            word_weights=learns_words(settings, held_back),
+        )
         texts = encoder_input(settings.encoder, words, network.features)
         if settings.has_fixed_texts:
             start = divided_start(settings, splits, texts, seed, team)
@@ -119,7 +123,7 @@ class TrainingRun:
         ]
         if settings.has_fixed_texts:
             for fold in self.folds:
-                fold.model.encoder = start.to(dtype)
+                fold.start_from(start.to(dtype))
         # All folds have the same texts, fixed, or there is only one.
         read = self.folds[0].model.encoder.prepare(texts)
         self._texts = team.kept_once(read) if isinstance(read, SparseMatrix) else read
@@ -222,10 +226,14 @@ class TrainingRun:
         TrainedModel(Embedding(432 vertices × 64, of which 64 from text), seed 0)
         """
         model, members = self._averaged(), self.folds[0].edges.members
+        texts = self._texts
+        if self.settings.word_weights:
+            model.encoder.settle()  # As they will be read from now on, to the bit.
+            texts = model.encoder.prepare(self.vocabulary.encode(self.network.texts))
         transition = model.transition_of(self.network.adjacency(), self.dtype)
         text, structure = (
             None if half is None else self.team.on_first(half, self.settings.half)
-            for half in embed_halves(model, self._texts, transition, members)
+            for half in embed_halves(model, texts, transition, members)
         )
         whole = self._put_together(model)
         if whole is None or text is None:
@@ -295,8 +303,19 @@ def reads_letters(settings: Settings, texts: TokenizedTexts) -> bool:
     return are_short(texts) if settings.letters is None else settings.letters
 
 
+def learns_words(settings: Settings, held_back: int) -> bool:
+    """Return whether weights of words are learned, when so many edges can be held back."""
+    if settings.encoder != "spectral":
+        return False
+    return _are_few(held_back) if settings.word_weights is None else settings.word_weights
+
+
 def num_folds(settings: Settings, held_back: int) -> int:
     """Return how often to train, when so many edges can be held back."""
     if settings.folds is not None:
         return settings.folds
-    return NUM_FOLDS if settings.is_all_text and 0 < held_back < ENOUGH_HELD_BACK else 1
+    return NUM_FOLDS if settings.is_all_text and _are_few(held_back) else 1
+
+
+def _are_few(held_back: int) -> bool:
+    return 0 < held_back < ENOUGH_HELD_BACK

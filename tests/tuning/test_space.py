@@ -60,5 +60,5 @@ def test_points_close_by_lie_in_the_space(space: Space) -> None:
 def test_without_words_every_recipe_reads_features_and_leaves_no_word_out() -> None:
     space = SPACE.without_words()
     assert {recipe.encoder for recipe in space.recipes.values()} == {"features"}
-    assert set(SPACE.ranges) - set(space.ranges) == {"letters", "word_dropout"}
-    assert len(space.nearby) == len(SPACE.nearby) - 2
+    assert set(SPACE.ranges) - set(space.ranges) == {"letters", "word_weights", "word_dropout"}
+    assert len(space.nearby) == len(SPACE.nearby) - 3

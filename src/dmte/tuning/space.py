@@ -15,7 +15,7 @@ from dmte.network import TextualNetwork
 
 DEFAULT = "recommended"
 OPEN, OTHERWISE_OPEN = "open", 200  # What is left open, and the width where it cannot be.
-OF_WORDS = frozenset({"letters", "word_dropout"})
+OF_WORDS = frozenset({"letters", "word_weights", "word_dropout"})
 """What changes nothing where there are no words."""
 
 
@@ -76,8 +76,7 @@ class Space:
         if values["dim"] == OPEN:
             is_open = replace(start, structure=values["structure"], dim=OTHERWISE_OPEN).is_all_text
             values["dim"] = None if is_open else OTHERWISE_OPEN
-        if values.get("letters") == OPEN:
-            values["letters"] = None
+        values |= {name: None for name in ("letters", "word_weights") if values.get(name) == OPEN}
         for name in ("learning_rate", "mixing_learning_rate", "sharpness", "noise_power"):
             values[name] = float(f"{values[name]:.3g}")  # More digits would only look precise.
         return replace(start, hop_weights=weights, **values)
@@ -90,7 +89,8 @@ class Space:
         # Any weights λ become the decay that leads from the first to the last.
         decay = (weights[-1] / weights[0]) ** (1 / (len(weights) - 1)) if len(weights) > 1 else 1.0
         point |= {"recipe": recipe, "decay": round(decay, 4)}
-        point |= {name: OPEN for name in ("dim", "letters") if getattr(settings, name) is None}
+        left_open = ("dim", "letters", "word_weights")
+        point |= {name: OPEN for name in left_open if getattr(settings, name) is None}
         return {name: _inside(point[name], kind) for name, kind in self.ranges.items()}
 
     def first_points(self) -> list[dict[str, Any]]:
@@ -128,6 +128,7 @@ SPACE = Space(
             "num_negatives": Whole(1, 20, log=True),
             "noise_power": Between(0.0, 1.0),
             "letters": Choice((OPEN, False, True)),
+            "word_weights": Choice((OPEN, False, True)),
             "word_dropout": Between(0.0, 0.8),
             "hide_supervised": Choice((False, True)),
         }
@@ -139,6 +140,7 @@ SPACE = Space(
         {"mixing_learning_rate": 0.003},
         {"sharpness": 20.0},
         {"letters": True},
+        {"word_weights": False},
         {"word_dropout": 0.0},
         {"mixing": False},
         {"transition": "walk"},
