@@ -274,6 +274,8 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
     (planned,) = report["plan"]
     assert (planned["method"], planned["num_fits"]) == ("lsa", 10)
     assert planned["seconds"] > 0
+    labels = run("evaluate", "classes", "concepts", "--methods", "tridnr-labels", "--seeds", "1")
+    assert "4 fits, about" in labels
     out = tmp_path / "out"
     table = run("reproduce", "hepth-links", "--methods", "tfidf", "--quick", "--out", str(out))
     assert "12 fits" in table
@@ -358,6 +360,7 @@ def test_what_was_measured_elsewhere_is_shown_where_it_cannot_run(
         (["evaluate", "links"], "name a network"),
         (["evaluate", "classes", "hepth", "--methods", "tfidf"], "has no labels"),
         (["evaluate", "classes", "concepts", "--methods", "adamic-adar"], "has no vectors"),
+        (["evaluate", "links", "concepts", "--methods", "tridnr-labels"], "tridnr does without"),
         (["reproduce", "table-9"], "there is no target 'table-9'"),
         (["reproduce", "Cora-Link"], "did you mean cora-links"),
         (["reproduce", "zhihu-links"], "data.txt"),

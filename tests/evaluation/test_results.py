@@ -3,11 +3,14 @@
 Figures are compared as the page prints them, with one decimal.
 """
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from dmte.evaluation import Cell, ClassCell, LinkCell
+from dmte.evaluation.case_study import CaseCell
 from dmte.evaluation.experiments import load_experiments
 from dmte.evaluation.lookup import find_row
 from dmte.evaluation.reproduction import RECIPE, read_results
@@ -29,6 +32,30 @@ AHEAD_OF_THE_RECIPE = {
     ("cora-classes", "30 % labelled", "lsa-diffused"),
 }
 """Every figure in which another method is better; one that no longer is has to go."""
+
+
+CELLS: dict[str, type[Cell]] = {one.__name__: one for one in (LinkCell, ClassCell, CaseCell)}
+
+
+@pytest.mark.parametrize("target", [path.parent.name for path in RESULTS.glob("*/cells.jsonl")])
+def test_every_committed_fit_is_one_that_would_be_made_today(target: str) -> None:
+    """Its settings have the same digest, so that no run makes it again or leaves it out."""
+    for line in (RESULTS / target / "cells.jsonl").read_text("utf-8").splitlines():
+        described = json.loads(line)["cell"]
+        assert json.loads(cell_of(described).key) == described
+
+
+def cell_of(described: dict[str, Any]) -> Cell:
+    """Return the cell that a line of a journal is of."""
+    of_it = {name: described[name] for name in described if name not in ("kind", "settings_digest")}
+    return CELLS[described["kind"]](**with_tuples(of_it))
+
+
+def with_tuples(values: dict[str, Any]) -> dict[str, Any]:
+    """Return values that were read from JSON, which has lists for tuples."""
+    kept = {name: with_tuples(one) for name, one in values.items() if isinstance(one, dict)}
+    listed = {name: tuple(one) for name, one in values.items() if isinstance(one, list)}
+    return values | kept | listed
 
 
 @pytest.fixture(scope="module")

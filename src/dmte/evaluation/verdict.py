@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from dmte.evaluation.experiments import load_experiments
-from dmte.evaluation.methods import LINKS_ONLY, METHODS
+from dmte.evaluation.methods import METHODS, NOT_FOR
 from dmte.evaluation.reproduction import QUICK_PERCENTS, RECIPE
 
 Row = Mapping[str, Any]
@@ -179,6 +179,6 @@ def _missing(found: Sequence[Verdict]) -> list[str]:
 
 def _lacks(one: Verdict, method: str) -> bool:
     """Return whether a method that could be measured is not among the rivals."""
-    if method == OURS or (method in LINKS_ONLY and one.asked.endswith(LABELLED)):
+    if method == OURS or method in NOT_FOR["classes" if one.asked.endswith(LABELLED) else "links"]:
         return False
     return all(rival.method != method for rival in one.rivals)
