@@ -412,6 +412,11 @@ def test_the_recipe_ends_in_a_verdict(
     assert done.returncode == 0, done.stderr
     _, verdict = done.stdout.split("## The recommended recipe")
     assert "| hepth-links | 15 %, published | 90.0 (1) | +10.0 (1) | `tfidf` 80.0 |" in verdict
+    leads = "| ahead of every other method | hepth-links, 15 / 55 / 95 %, strict | +0.5 |"
+    assert f"{leads} +10.0 / +10.0 / +10.0 | 1 (3) | met; not all others measured; " in verdict
+    assert (
+        "| cora-links, 15 / 55 %, strict | 95.0 / 97.6 | – / – | 0 (10) | not measured |" in verdict
+    )
 
 
 def test_the_targets_that_help_shows_are_those_that_there_are() -> None:

@@ -6,6 +6,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
+from dmte.evaluation.aims import aims_table
 from dmte.evaluation.cells import EVERY_EDGE
 from dmte.evaluation.coverage import coverage
 from dmte.evaluation.differences import differences
@@ -61,9 +62,10 @@ def _recipe(everything: Everything) -> str:
     if not verdicts(everything):
         return NOTHING
     return (
-        "## The recommended recipe\n\nThe recipe beside the best of all other methods, and beside "
-        "the best of the paper's versions, each with the better of its scores, dot product or "
-        f"cosine, and on the seeds that both have.\n\n{verdict_table(everything)}"
+        f"## The recommended recipe\n\n{aims_table(everything)}\n"
+        "The recipe beside the best of all other methods, and beside the best of the paper's "
+        "versions, each with the better of its scores, dot product or cosine, and on the seeds "
+        f"that both have.\n\n{verdict_table(everything)}"
     )
 
 
