@@ -41,10 +41,10 @@ def main() -> None:
     names = arguments.methods.split(",")
     try:
         network = read_network(arguments.network)
-        chosen = choose_methods(names)
+        chosen = choose_methods(names, task="links")
     except DmteError as problem:
         sys.exit(f"methods.py: {problem}")
-    for method, reason in left_out(names).items():
+    for method, reason in left_out(names, task="links").items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
     print(f"{network!r}, {100 * arguments.train_fraction:g} % of the edges learned from\n")
     print(f"{'':<26}{'seconds':^30}{'MB on top':^20}{'MB in all':>10}")

@@ -2,6 +2,7 @@
 
 import csv
 import importlib.util
+import os
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,17 @@ def test_a_file_that_exists_is_kept(embedding: Embedding, tmp_path: Path, kind: 
     export_vectors(embedding, path, kind, replace=True)
     assert path.read_bytes() != b"mine"
     assert [found.name for found in tmp_path.iterdir()] == ["kept"]
+
+
+def test_a_device_is_never_replaced(embedding: Embedding, tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(os.devnull)
+    for path in (pipe, link):
+        with pytest.raises(StorageError, match=f"{path.name} is a device or a pipe"):
+            export_vectors(embedding, path, "csv", replace=True)
+    assert pipe.is_fifo()
+    assert link.is_char_device()
 
 
 def test_what_fails_halfway_leaves_nothing_behind(tmp_path: Path) -> None:

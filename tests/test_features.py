@@ -23,6 +23,7 @@ from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.text import FeatureRows, FrozenFeatures
+from dmte.text.features import unit_features
 from dmte.trained import TrainedModel
 
 
@@ -62,6 +63,27 @@ def test_the_length_of_a_row_does_not_turn_the_directions() -> None:
         encoder.start(FeatureRows(given), seed=0)
         started.append(encoder.directions)
     torch.testing.assert_close(*started, atol=1e-4, rtol=0)
+
+
+@pytest.mark.parametrize("scale", [1e37, 1e20, 1e-20, 1e-37])
+def test_numbers_whose_squares_do_not_fit_are_read_as_any_others(scale: float) -> None:
+    rows = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
+    rows[4] = 0
+    found = []
+    for given in (rows, rows * scale, rows.double() * scale**6):
+        encoder = FrozenFeatures(8, 3, torch.Generator())
+        encoder.start(FeatureRows(given), seed=0)
+        found.append(encoder(encoder.prepare(FeatureRows(given))))
+    assert not found[0][4].any()
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0], atol=1e-5, rtol=0)
+
+
+def test_ordinary_features_keep_every_bit() -> None:
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(30, 8, generator=generator) * torch.rand(30, 1, generator=generator) * 1000
+    assert torch.equal(unit_features(rows), normalize(rows))
+    assert torch.equal(unit_features(rows.double()), normalize(rows.double()))
 
 
 def test_features_are_diffused_and_learned_from(topics: TextualNetwork) -> None:

@@ -132,6 +132,7 @@ LAYERS = [
     "evaluation.coverage",
     "evaluation.lookup",
     "evaluation.verdict",
+    "evaluation.aims",
     "evaluation.disagreements",
     "evaluation.differences",
     "evaluation.document",

@@ -42,6 +42,12 @@ class Checkpoints:
     the next ones as soon as writing takes no more than a twentieth of the time."""
     _not_before: float = -math.inf
 
+    def __post_init__(self) -> None:
+        if self.every is not None and self.every < 0:
+            raise ConfigError(
+                f"checkpoint_every must be at least 0, which is no checkpoint, not {self.every}"
+            )
+
     def save_if_due(self, run: TrainingRun) -> None:
         """Store ``run`` after an epoch, if it is time and there is more to come.
 

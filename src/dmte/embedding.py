@@ -74,6 +74,14 @@ class NeedsMore(Protocol):
         """
 
 
+@runtime_checkable
+class LearnsFromLabels(Protocol):
+    """A method that learns from labels of vertices as well, which classification hands it."""
+
+    def with_labels(self, labels: Sequence[tuple[str, str]]) -> Method:
+        """Return the method that learns from these (id, class), and from no other label."""
+
+
 def why_not(method: Method) -> str | None:
     """Return why a method cannot run here, or none if it can."""
     return method.why_not() if isinstance(method, NeedsMore) else None

@@ -140,10 +140,15 @@ def new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
     """Yield a file that takes its place when it is complete, and leaves nothing when it fails.
 
     Raises:
-        StorageError: It exists already and is not to be replaced, or cannot be written.
+        StorageError: It exists already and is not to be replaced, or is no regular file, such as
+            a device, or cannot be written.
     """
     if path.is_dir():
         raise StorageError(f"{path} is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        raise StorageError(
+            f"{path} is a device or a pipe, which no file may take the place of; give another place"
+        )
     if path.exists() and not replace:
         raise StorageError(
             f"{path} exists already and is not overwritten; give another place, or --force"

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from dmte.baselines.doc2vec import TextReader, kept_probabilities
 from dmte.baselines.skipgram import ENDED, WalkReader
-from dmte.baselines.tridnr import Readings, TriDnr, TriDnrTrainer, count_pairs
+from dmte.baselines.tridnr import Readings, TriDnr, TriDnrLabels, TriDnrTrainer, count_pairs
 from dmte.errors import ConfigError, UnknownVertexError
 from dmte.network import TextualNetwork
 from dmte.text import Vocabulary
@@ -31,6 +31,18 @@ def test_only_labels_handed_in_are_learned_from(planted: TextualNetwork) -> None
     vectors = method.fit(planted, 0).vectors
     assert not torch.equal(vectors, QUICK.fit(planted, 0).vectors)
     assert torch.equal(vectors, method.fit(replace(planted, labels=None), 0).vectors)
+
+
+def test_the_whole_method_is_the_same_with_labels_and_refuses_to_be_without(
+    planted: TextualNetwork,
+) -> None:
+    given = ((planted.ids[0], "cat"), (planted.ids[0], "pet"), (planted.ids[3], "dog"))
+    whole = TriDnrLabels(dim=16, walks_per_vertex=1, walk_length=8, window=2)
+    found = whole.with_labels(given).fit(planted, 0).vectors
+    assert torch.equal(found, replace(QUICK, labels=given).fit(planted, 0).vectors)
+    assert whole.labels == ()
+    with pytest.raises(ConfigError, match="tridnr-labels learns from labels and was given none"):
+        whole.fit(planted, 0)
 
 
 def test_a_class_predicts_the_words_of_its_vertices(planted: TextualNetwork) -> None:

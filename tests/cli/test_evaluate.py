@@ -274,6 +274,8 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
     (planned,) = report["plan"]
     assert (planned["method"], planned["num_fits"]) == ("lsa", 10)
     assert planned["seconds"] > 0
+    labels = run("evaluate", "classes", "concepts", "--methods", "tridnr-labels", "--seeds", "1")
+    assert "4 fits, about" in labels
     out = tmp_path / "out"
     table = run("reproduce", "hepth-links", "--methods", "tfidf", "--quick", "--out", str(out))
     assert "12 fits" in table
@@ -358,6 +360,7 @@ def test_what_was_measured_elsewhere_is_shown_where_it_cannot_run(
         (["evaluate", "links"], "name a network"),
         (["evaluate", "classes", "hepth", "--methods", "tfidf"], "has no labels"),
         (["evaluate", "classes", "concepts", "--methods", "adamic-adar"], "has no vectors"),
+        (["evaluate", "links", "concepts", "--methods", "tridnr-labels"], "tridnr does without"),
         (["reproduce", "table-9"], "there is no target 'table-9'"),
         (["reproduce", "Cora-Link"], "did you mean cora-links"),
         (["reproduce", "zhihu-links"], "data.txt"),
@@ -409,6 +412,11 @@ def test_the_recipe_ends_in_a_verdict(
     assert done.returncode == 0, done.stderr
     _, verdict = done.stdout.split("## The recommended recipe")
     assert "| hepth-links | 15 %, published | 90.0 (1) | +10.0 (1) | `tfidf` 80.0 |" in verdict
+    leads = "| ahead of every other method | hepth-links, 15 / 55 / 95 %, strict | +0.5 |"
+    assert f"{leads} +10.0 / +10.0 / +10.0 | 1 (3) | met; not all others measured; " in verdict
+    assert (
+        "| cora-links, 15 / 55 %, strict | 95.0 / 97.6 | – / – | 0 (10) | not measured |" in verdict
+    )
 
 
 def test_the_targets_that_help_shows_are_those_that_there_are() -> None:

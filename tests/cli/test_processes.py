@@ -161,6 +161,7 @@ def test_what_the_processes_find_wrong_together_is_said_once(
         (["concepts", "--processes", "0"], "processes must be at least 1"),
         (["concepts", "--timeout", "0"], "timeout must be above 0"),
         (["concepts", "--processes", "2", "--restarts", "-1"], "restarts must be at least 0"),
+        (["concepts", "--checkpoint-every", "-1"], "checkpoint_every must be at least 0"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_starts(

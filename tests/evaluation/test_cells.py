@@ -85,7 +85,9 @@ def test_all_means_every_method_that_can_run_once(monkeypatch: pytest.MonkeyPatc
     assert choose_methods(["all", "tfidf"]) == [name for name in METHODS if name not in unable]
     assert set(left_out(["tfidf", "all"])) == unable
     assert left_out(["tfidf"]) == {}
-    assert not LINKS_ONLY & set(choose_methods(["all"], with_vectors=True))
+    assert not LINKS_ONLY.keys() & set(choose_methods(["all"], task="classes"))
+    reason = "it scores pairs and has no vectors to classify vertices by"
+    assert left_out(["all"], task="classes")["adamic-adar"] == reason
 
 
 def test_cells_are_every_combination() -> None:

@@ -14,7 +14,7 @@ from dmte.baselines.random_vectors import RandomVectors
 from dmte.baselines.sentence import Sentence, SentenceDiffused
 from dmte.baselines.tadw import Tadw
 from dmte.baselines.tfidf import TfIdf
-from dmte.baselines.tridnr import TriDnr
+from dmte.baselines.tridnr import TriDnr, TriDnrLabels
 from dmte.baselines.walks import DeepWalk, Node2Vec
 from dmte.embedding import Method
 
@@ -25,6 +25,7 @@ BASELINES: Mapping[str, Method] = MappingProxyType(
         "node2vec": Node2Vec(),
         "tadw": Tadw(),
         "tridnr": TriDnr(),
+        "tridnr-labels": TriDnrLabels(),
         "cene": Cene(),
         "cane": Cane(),
         "random": RandomVectors(),
@@ -58,4 +59,5 @@ __all__ = [
     "Tadw",
     "TfIdf",
     "TriDnr",
+    "TriDnrLabels",
 ]

@@ -15,14 +15,16 @@ vectors are one table, as in the formula. The code that the authors released dif
 models by turns, moves the vectors of each to a mean of both, weighted by α, before its turn, and
 returns those of the texts.
 
-The network's own labels are never looked at, because evaluation hands in all of them: only
-``TriDnr.labels`` counts, which is empty unless somebody fills it. Every vector is divided by its
-length, so a dot product is a cosine. A vertex without edges has a vector of its text alone, one
-without text a vector of its walks alone, and one with neither the zero vector.
+The network's own labels are never looked at, since those of test vertices may be among them: only
+``TriDnr.labels`` counts. ``tridnr`` has none, and learns from walks and texts. ``tridnr-labels`` is
+the paper's whole method: classification hands it the labels of the training vertices. Link
+prediction has no such vertices, and leaves it out. Every vector is divided by its length, so a dot
+product is a cosine. A vertex without edges has a vector of its text alone, one without text a
+vector of its walks alone, and one with neither the zero vector.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -178,8 +180,8 @@ class TriDnr:
     learning_rate: float = 0.05
     """Where AdaGrad's step size starts, to fall to zero linearly; as DeepWalk's."""
     labels: Sequence[tuple[str, str]] = ()
-    """(id, class) of the vertices whose class may be learned from. Whoever evaluates must hand in
-    no more than the training vertices; DMTE's comparison hands in none."""
+    """(id, class) of the vertices whose class may be learned from; one with several classes stands
+    there several times. Whoever evaluates must hand in no more than the training vertices."""
 
     def __post_init__(self) -> None:
         for name in ("walks_per_vertex", "walk_length", "subsampling"):
@@ -218,6 +220,28 @@ class TriDnr:
             lambda: trainer.update(walks, texts, 0.0, generator)
         )
         return Cost(trainer.memory_bytes(), pass_seconds * self.walks_per_vertex)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriDnrLabels(TriDnr):
+    """All three parties: walks, texts and the classes of training vertices (Pan et al. 2016)."""
+
+    def with_labels(self, labels: Sequence[tuple[str, str]]) -> "TriDnrLabels":
+        """Return the method that learns from these (id, class)."""
+        return replace(self, labels=tuple(labels))
+
+    def fit(self, network: TextualNetwork, seed: int) -> Embedding:
+        """Learn from walks, texts and the classes handed in; the same seed gives the same bits.
+
+        Raises:
+            ConfigError: There are none, with which it would be another method.
+        """
+        if not self.labels:
+            raise ConfigError(
+                "tridnr-labels learns from labels and was given none; with_labels hands them in, "
+                "and tridnr does without"
+            )
+        return TriDnr.fit(self, network, seed)
 
 
 def count_pairs(walks: Int[Tensor, "walks length"], window: int) -> int:

@@ -23,6 +23,7 @@ from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
     from dmte.evaluation.cells import Cell
+    from dmte.evaluation.methods import Task
     from dmte.network import TextualNetwork
 
 ALL = "all"
@@ -107,7 +108,7 @@ def evaluate_links(
     from dmte.evaluation.report import LINK_FIGURES, link_results
 
     fractions = numbers("--train-fraction", train_fraction)
-    chosen, has_features = able(names(methods), features), features is not None
+    chosen, has_features = able(names(methods), "links", features), features is not None
     cells = link_cells("", chosen, fractions, [protocol], seeds, from_features=has_features)
     network = source.open(features=features, quiet=quiet)
     for cell in link_cells("", [cells[0].method], fractions, [protocol], 1):
@@ -150,10 +151,11 @@ def evaluate_classes(
     from dmte.evaluation.report import CLASS_FIGURES, class_results
 
     fractions = numbers("--label-fraction", label_fraction)
-    chosen, has_features = able(names(methods), features), features is not None
+    chosen, has_features = able(names(methods), "classes", features), features is not None
     cells = class_cells("", chosen, fractions, seeds, from_features=has_features)
     network = source.open(features=features, quiet=quiet)
-    cells[0].check(network)
+    for cell in class_cells("", [cells[0].method], fractions, 1):
+        cell.check(network)
     if dry_run:
         show_plan({repr(network): plan(cells, network, num_workers(workers))}, workers, as_json)
         return
@@ -190,20 +192,21 @@ def _run(
     return run_with_progress(cells, read, workers, quiet=quiet, may_refuse=may_refuse)
 
 
-def able(methods: list[str], features: Path | None = None) -> list[str]:
+def able(methods: list[str], task: "Task", features: Path | None = None) -> list[str]:
     """Return the methods, having said on stderr which of ``all`` cannot run here, and why.
 
     Raises:
-        ConfigError: None was named, or one that cannot run here, or none reads the features.
+        ConfigError: None was named, or one that cannot run here or is not for the task, or none
+            reads the features.
     """
     from dmte.embedding import why_not
     from dmte.evaluation.methods import choose_methods, find_method, left_out, reads_features
 
-    choose_methods(methods)
+    choose_methods(methods, task=task)
     has_features = features is not None
     if has_features and not any(method == ALL or reads_features(method) for method in methods):
         raise unread_features(f"--methods {','.join(methods)}")
-    for method, reason in left_out(methods, from_features=has_features).items():
+    for method, reason in left_out(methods, task=task, from_features=has_features).items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
     for method in methods:
         why = None if method == ALL else why_not(find_method(method))

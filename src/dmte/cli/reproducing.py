@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from dmte.cli.fits import num_workers, run_with_progress, show_plan
 from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError, StorageError
+from dmte.evaluation.aims import aims_table
 from dmte.evaluation.cells import Cell, unable
 from dmte.evaluation.document import document, section
 from dmte.evaluation.journal import Journal
@@ -84,7 +85,7 @@ def measure(
     if dry_run:
         show_plan(plans, workers)
     elif target == JUDGED and verdicts(found):
-        print(f"## The recommended recipe\n\n{verdict_table(found)}", end="")
+        print(f"## The recommended recipe\n\n{aims_table(found)}\n{verdict_table(found)}", end="")
 
 
 def chooser(

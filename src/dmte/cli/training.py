@@ -84,25 +84,25 @@ def carry_out(order: Order, together: Together) -> None:
     with _first_speaks():
         threads = together.threads
         use_threads(None if threads is None else _positive("threads", threads))
-        checkpoint = checkpoint_folder(order.out)
+        checkpoints = Checkpoints(checkpoint_folder(order.out), order.checkpoint_every)
         refuse_unwritable(order.out)
-        refuse_unwritable(checkpoint)
+        refuse_unwritable(checkpoints.folder)
         if together.restarts < 0:
             raise ConfigError(f"restarts must be at least 0, not {together.restarts}")
         if _are_to_be_started(together.processes, order.source):
             sys.exit(supervise(LINE.get(), together.processes or 1, together.restarts, _tell))
         with joined_team(_above_zero("timeout", together.timeout)) as team:
-            refuse_separate_folders(checkpoint.parent, team)
-            _train(order, checkpoint, team)
+            refuse_separate_folders(checkpoints.folder.parent, team)
+            _train(order, checkpoints, team)
 
 
-def _train(order: Order, checkpoint: Path, team: Team) -> None:
+def _train(order: Order, checkpoints: Checkpoints, team: Team) -> None:
     quiet = order.quiet or not team.is_first
     network = opened_by_all(team, lambda: order.read(quiet=quiet))
-    run = _open_run(order, network, checkpoint, team)
+    run = _open_run(order, network, checkpoints.folder, team)
     started, first_epoch = time.perf_counter(), run.epoch
-    _run_epochs(run, Checkpoints(checkpoint, order.checkpoint_every), quiet=quiet)
-    _finish(run, order.out, checkpoint)
+    _run_epochs(run, checkpoints, quiet=quiet)
+    _finish(run, order.out, checkpoints.folder)
     seconds = time.perf_counter() - started
     if team.is_first:
         _print_summary(run, first_epoch, seconds, order.out, as_json=order.as_json)

@@ -65,8 +65,10 @@ def _section(module: ModuleType) -> str:
         f"{inspect.getdoc(module)}\n",
         _source(module.__name__),
     ]
-    kinds = {type(method): None for method in named.values()}
-    parts += [_settings({n: m for n, m in named.items() if type(m) is kind}) for kind in kinds]
+    told: dict[str, str] = {}
+    for kind in {type(method): None for method in named.values()}:
+        own = {name: method for name, method in named.items() if type(method) is kind}
+        parts.append(_settings(own, told))
     return "\n".join(parts)
 
 
@@ -91,21 +93,17 @@ def _source(module: str) -> str:
     return f"Source: [{place}](../src/dmte/{place})\n"
 
 
-def _settings(named: dict[str, Any]) -> str:
-    """Return the settings of the methods of one class: the first's, and what the others change."""
+def _settings(named: dict[str, Any], told: dict[str, str]) -> str:
+    """Return the settings of the methods of one class: the first's, and what the others change.
+
+    ``told`` are the tables of the section by the method they are of, which none repeats.
+    """
     (first, method), *others = named.items()
     summary = (inspect.getdoc(type(method)) or "").partition("\n")[0]
-    lines = [f"**{first}**: {summary}\n"]
-    sentences = field_sentences(type(method))
-    if not fields(method):
-        lines.append("It has no settings.\n")
-    else:
-        lines += ["| setting | default | |", "| --- | --- | --- |"]
-        for setting in fields(method):
-            value = _shown(getattr(method, setting.name))
-            sentence = sentences[setting.name].replace("|", "\\|")
-            lines.append(f"| `{setting.name}` | {value} | {sentence} |")
-        lines.append("")
+    table = _table(method)
+    same = told.setdefault(table, first)
+    settings = table if same == first else f"Its settings are those of {same}.\n"
+    lines = [f"**{first}**: {summary}\n", settings]
     for name, other in others:
         changed = [
             f"`{setting.name}` {_shown(getattr(other, setting.name))}"
@@ -114,6 +112,18 @@ def _settings(named: dict[str, Any]) -> str:
         ]
         lines.append(f"**{name}**: the same with {', '.join(changed)}.\n")
     return "\n".join(lines)
+
+
+def _table(method: Any) -> str:
+    if not fields(method):
+        return "It has no settings.\n"
+    sentences = field_sentences(type(method))
+    lines = ["| setting | default | |", "| --- | --- | --- |"]
+    for setting in fields(method):
+        value = _shown(getattr(method, setting.name))
+        sentence = sentences[setting.name].replace("|", "\\|")
+        lines.append(f"| `{setting.name}` | {value} | {sentence} |")
+    return "\n".join([*lines, ""])
 
 
 def _shown(value: object) -> str:

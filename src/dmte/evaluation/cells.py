@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from torch import Tensor
 
 from dmte.config import PAPER, Settings
-from dmte.embedding import Method, NeedsMore, why_not
+from dmte.embedding import LearnsFromLabels, Method, NeedsMore, why_not
 from dmte.errors import ConfigError
 from dmte.evaluation.classification import LABEL_FRACTIONS, ClassTask, class_task
 from dmte.evaluation.link_prediction import (
@@ -84,6 +84,10 @@ class Cell(ABC):
         if not is_dataclass(method) or isinstance(method, type):
             raise ConfigError(f"{self.method} has no settings")
         return replace(method, **self.settings)
+
+    def method_for(self, network: TextualNetwork) -> Method:  # noqa: ARG002
+        """Return the method as it is fitted there."""
+        return self.configured_method()
 
     @abstractmethod
     def check(self, network: TextualNetwork) -> None:
@@ -156,12 +160,40 @@ class ClassCell(Cell):
     def run(self, network: TextualNetwork) -> dict[str, Any]:
         """Return the scores at every share; the seed draws the vectors and the split."""
         tasks = self._tasks(network)
-        fit = measure(lambda: self.configured_method().fit(network, self.seed))
+        method, learned_from = self.method_for(network), self.learned_from(network)
+        fit = measure(lambda: method.fit(learned_from, self.seed))
         if not isinstance(fit.result, HasVectors):
             raise ConfigError(f"{self.method} has no vectors to classify vertices by")
         vectors = fit.result.vectors
         scores = {share: _rounded(task.evaluate(vectors)) for share, task in tasks.items()}
         return {"scores": scores} | cost(fit)
+
+    def title(self) -> str:
+        """Return what it is, for people; a fit may serve all shares, or one of several."""
+        if len(self.label_fractions) > 1:
+            return f"{self.method}, seed {self.seed}"
+        return f"{self.method}, {100 * self.label_fractions[0]:g} % labelled, seed {self.seed}"
+
+    def method_for(self, network: TextualNetwork) -> Method:
+        """Return the method; one that learns from labels has those of the training vertices.
+
+        Raises:
+            ConfigError: It learns from labels, and those of several shares are asked for.
+        """
+        method = self.configured_method()
+        if not isinstance(method, LearnsFromLabels):
+            return method
+        if len(self.label_fractions) > 1:
+            raise ConfigError(
+                f"{self.method} learns from the labels of one share of the vertices, so no fit of "
+                f"it serves {len(self.label_fractions)} shares"
+            )
+        (task,) = self._tasks(network).values()
+        return method.with_labels(task.known_labels(network))
+
+    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
+        """Return the network without labels, which are the answers."""
+        return replace(network, labels=None)
 
     def check(self, network: TextualNetwork) -> None:
         """Split the labelled vertices."""
@@ -206,7 +238,7 @@ def link_cells(
             seed=seed,
         )
         for seed in _seeds(num_seeds)
-        for method in choose_methods(methods, from_features=from_features)
+        for method in choose_methods(methods, task="links", from_features=from_features)
         for fraction in dict.fromkeys(train_fractions)
         for protocol in dict.fromkeys(protocols)
     ]
@@ -222,6 +254,8 @@ def class_cells(
 ) -> list[ClassCell]:
     """Return a cell per method and seed; what is given twice and features are as in ``link_cells``.
 
+    A method that learns from labels has a cell per share of them, since no other labels serve.
+
     Raises:
         ConfigError: There is no such method, it has no vectors, or a number is out of range.
     """
@@ -231,12 +265,20 @@ def class_cells(
             network=network,
             method=method,
             settings=_changes(method, from_features=from_features),
-            label_fractions=tuple(dict.fromkeys(label_fractions)),
+            label_fractions=shares,
             seed=seed,
         )
         for seed in _seeds(num_seeds)
-        for method in choose_methods(methods, with_vectors=True, from_features=from_features)
+        for method in choose_methods(methods, task="classes", from_features=from_features)
+        for shares in _served_by_a_fit(method, tuple(dict.fromkeys(label_fractions)))
     ]
+
+
+def _served_by_a_fit(method: str, shares: tuple[float, ...]) -> list[tuple[float, ...]]:
+    """Return the shares of labels by the fit that serves them: all by one, or each by its own."""
+    if isinstance(find_method(method), LearnsFromLabels):
+        return [(share,) for share in shares]
+    return [shares]
 
 
 def _changes(method: str, *, from_features: bool) -> dict[str, Any]:

@@ -14,7 +14,9 @@ regularized, so rows of length 1 put all methods on the same footing; columns of
 took 2 to 12 points of Macro-F1 from DMTE and from LSA on Cora. Giving a vertex as many labels as it
 truly has, which is common, would tell part of the answer, so it is not done here.
 
-A task holds the vertices, so every method is trained and tested on the same ones.
+A task holds the vertices, so every method is trained and tested on the same ones. Vectors are
+learned from a network without labels; a method that learns from some is handed those of the
+training vertices.
 """
 
 import warnings
@@ -88,6 +90,15 @@ class ClassTask:
     def labelled(self) -> Int[Tensor, " labelled"]:
         """Positions of all vertices that take part, which are those with a label."""
         return torch.cat([self.train, self.test]).sort().values
+
+    def known_labels(self, network: TextualNetwork) -> list[tuple[str, str]]:
+        """Return (id, class) of the training vertices of ``network``, and of no other."""
+        labels = network.labels or ()
+        return [
+            (network.ids[vertex], name)
+            for vertex in self.train.tolist()
+            for name in sorted(labels[vertex])
+        ]
 
     @property
     def is_multi_label(self) -> bool:

@@ -6,6 +6,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import Any
 
+from dmte.evaluation.aims import aims_table
 from dmte.evaluation.cells import EVERY_EDGE
 from dmte.evaluation.coverage import coverage
 from dmte.evaluation.differences import differences
@@ -61,9 +62,10 @@ def _recipe(everything: Everything) -> str:
     if not verdicts(everything):
         return NOTHING
     return (
-        "## The recommended recipe\n\nThe recipe beside the best of all other methods, and beside "
-        "the best of the paper's versions, each with the better of its scores, dot product or "
-        f"cosine, and on the seeds that both have.\n\n{verdict_table(everything)}"
+        f"## The recommended recipe\n\n{aims_table(everything)}\n"
+        "The recipe beside the best of all other methods, and beside the best of the paper's "
+        "versions, each with the better of its scores, dot product or cosine, and on the seeds "
+        f"that both have.\n\n{verdict_table(everything)}"
     )
 
 
@@ -230,8 +232,8 @@ def _classes(results: Results) -> str:
     lines += _class_lines(rows, shares, "micro_f1")
     is_figure = results["target"] in PICTURED
     note = " The paper prints its Figure 5 without numbers." if is_figure else NOTHING
-    if any(row["method"] == "tridnr" for row in rows):
-        note += " TriDNR is measured without labels, because one fit serves all shares of labels."
+    measured = {row["method"] for row in rows}
+    note += "".join(f" {words}" for method, words in OF_LABELS.items() if method in measured)
     return (
         f"All {results['network']['vertices']:,} vertices are trained on, and the labelled ones "
         f"classified by a linear SVM.{note}\n\n" + "\n".join(lines) + "\n" + _costs(results)
@@ -245,7 +247,7 @@ def _class_lines(rows: Rows, shares: Sequence[float], figure: str) -> list[str]:
         + " | ".join(found.get((method, share), NOTHING) for share in shares)
         + " |"
         for method in METHODS
-        if (method, shares[0]) in found
+        if any((method, share) in found for share in shares)
     ]
 
 
@@ -325,6 +327,14 @@ def _sensitivity(results: Results) -> str:
     )
 
 
+OF_LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "tridnr": "TriDNR learns without labels here.",
+        "tridnr-labels": "TriDNR with labels has a fit for every share, which learns from the "
+        "labels of the training vertices.",
+    }
+)
+"""What classification says of methods that may learn from labels."""
 PICTURED = frozenset({"hops", "dblp-classes"})
 """Targets that are figures in the paper."""
 BESIDE: Mapping[str, str] = MappingProxyType({"training-edges": "cora-links"})

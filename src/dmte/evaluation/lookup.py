@@ -12,6 +12,7 @@ Everything = Mapping[str, Results]
 """The results of every target that has some, by its name."""
 
 NAMES = {
+    "tridnr-labels": "TriDNR with labels",
     "random": "random vectors",
     "adamic-adar": "Adamic-Adar",
     "tfidf": "TF-IDF",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from dmte.baselines import BASELINES
 from dmte.config import RECIPES, VARIANTS, Settings
@@ -26,8 +26,22 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 
 ALL = "all"
 """Stands for every method that can run here."""
-LINKS_ONLY = frozenset({"adamic-adar"})
-"""Methods that score pairs and have no vectors to classify by."""
+Task = Literal["links", "classes"]
+LINKS_ONLY: Mapping[str, str] = MappingProxyType(
+    {"adamic-adar": "scores pairs and has no vectors to classify vertices by"}
+)
+"""Methods that are not for classification, and why."""
+CLASSES_ONLY: Mapping[str, str] = MappingProxyType(
+    {
+        "tridnr-labels": "learns from the labels of training vertices, and link prediction has "
+        "none; tridnr does without"
+    }
+)
+"""Methods that are not for link prediction, and why."""
+NOT_FOR: Mapping[Task, Mapping[str, str]] = MappingProxyType(
+    {"links": CLASSES_ONLY, "classes": LINKS_ONLY}
+)
+"""Methods that a task is not for, and why."""
 FROM_FEATURES: Mapping[str, Any] = MappingProxyType({"encoder": "features"})
 """What changes about a version of DMTE where vertices come with features: it reads these."""
 
@@ -66,38 +80,43 @@ def why_no_features(name: str) -> str | None:
 
 
 def choose_methods(
-    names: Sequence[str], *, with_vectors: bool = False, from_features: bool = False
+    names: Sequence[str], *, task: Task | None = None, from_features: bool = False
 ) -> list[str]:
-    """Return the names, ``all`` standing for every method that can run here.
+    """Return the names, ``all`` standing for every method that can run here, and for the task.
 
     Raises:
-        ConfigError: There is no name, or one is no method's, or that method has no vectors although
-            it needs them, or cannot read the features there are.
+        ConfigError: There is no name, or one is no method's, or that method is not for the task, or
+            cannot read the features there are.
     """
     if not names:
         raise ConfigError(f"give at least one method: {ALL}, or some of {', '.join(METHODS)}")
     chosen = []
     for name in names:
         if name == ALL:
-            reasons = left_out([ALL], from_features=from_features)
+            reasons = left_out([ALL], task=task, from_features=from_features)
             chosen += [known for known in METHODS if known not in reasons]
             continue
         why = why_no_features(name) if from_features else None
         if why is not None:
             raise ConfigError(f"{name} cannot learn from features: {why}")
         find_method(name)
-        if with_vectors and name in LINKS_ONLY:
-            raise ConfigError(f"{name} scores pairs and has no vectors to classify vertices by")
+        if task is not None and name in NOT_FOR[task]:
+            raise ConfigError(f"{name} {NOT_FOR[task][name]}")
         chosen.append(name)
-    return [name for name in dict.fromkeys(chosen) if not (with_vectors and name in LINKS_ONLY)]
+    return list(dict.fromkeys(chosen))
 
 
-def left_out(names: Sequence[str], *, from_features: bool = False) -> dict[str, str]:
+def left_out(
+    names: Sequence[str], *, task: Task | None = None, from_features: bool = False
+) -> dict[str, str]:
     """Return the methods that ``all`` among the names does not stand for, and why not."""
     if ALL not in names:
         return {}
+    others = {} if task is None else {name: f"it {why}" for name, why in NOT_FOR[task].items()}
     reasons = {
-        name: why_not(method) or (why_no_features(name) if from_features else None)
+        name: others.get(name)
+        or why_not(method)
+        or (why_no_features(name) if from_features else None)
         for name, method in METHODS.items()
     }
     return {name: reason for name, reason in reasons.items() if reason is not None}

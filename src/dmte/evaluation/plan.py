@@ -92,7 +92,7 @@ def _costs(cells: Sequence[Cell], network: TextualNetwork) -> list[Cost]:
 
 
 def _estimate(cell: Cell, network: TextualNetwork) -> Cost:
-    return cell.configured_method().estimate(cell.learned_from(network))
+    return cell.method_for(network).estimate(cell.learned_from(network))
 
 
 @contextmanager

@@ -73,6 +73,7 @@ CLASSIFIED_FEWER = (
     "line",
     "node2vec",
     "tridnr",
+    "tridnr-labels",
     "cene",
     "cane",
     "doc2vec",

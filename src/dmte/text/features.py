@@ -6,6 +6,7 @@ with F a row of numbers per vertex, such as the vectors of a sentence encoder, i
 and V the directions of the rows it was started from. As wide as F, V only turns F.
 """
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -75,9 +76,28 @@ class FrozenFeatures(FixedTexts[FeatureRows]):
         letters: bool | None = None,  # noqa: ARG002
     ) -> None:
         """Find the strongest directions of the features."""
-        rows = normalize(texts.rows.double()).numpy()
+        rows = unit_features(texts.rows.double()).numpy()
         self.directions.copy_(torch.from_numpy(strongest_directions(rows, self.dim, seed)))
 
     def project(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
         """Return F V."""
-        return normalize(texts.rows.to(self.directions.dtype)) @ self.directions
+        return unit_features(texts.rows).to(self.directions.dtype) @ self.directions
+
+
+def unit_features(
+    rows: Float[Tensor, "vertices features"],
+) -> Float[Tensor, "vertices features"]:
+    """Return every row but zeros divided by its length, however large or small its numbers are.
+
+    Squares of what is beyond 1e19 or below 1e-19 do not fit into four bytes, so a row is brought
+    near 1 first, by a power of two, which leaves the digits of its numbers what they are.
+
+    >>> unit_features(torch.tensor([[3e30, 4e30], [0.0, 0.0]]))
+    tensor([[0.6000, 0.8000],
+            [0.0000, 0.0000]])
+    """
+    wide = rows.to(torch.promote_types(rows.dtype, torch.float32))
+    _, exponents = torch.frexp(wide.abs().amax(dim=1, keepdim=True))
+    most = -math.frexp(torch.finfo(wide.dtype).tiny)[1]
+    scaled = wide * torch.exp2(-exponents.clamp(-most, most).to(wide.dtype))
+    return normalize(scaled, out=scaled)
