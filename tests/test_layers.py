@@ -115,6 +115,7 @@ LAYERS = [
     "baselines.cane_attention",
     "baselines.cane_model",
     "baselines.cane",
+    "baselines.released",
     "baselines",
     "evaluation.link_prediction",
     "evaluation.classification",
