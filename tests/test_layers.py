@@ -134,6 +134,7 @@ LAYERS = [
     "evaluation.lookup",
     "evaluation.verdict",
     "evaluation.disagreements",
+    "evaluation.authors_program",
     "evaluation.differences",
     "evaluation.document",
     "evaluation.catalog",
