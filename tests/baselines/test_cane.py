@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.baselines.cane import Cane, CaneTrainer, first_words
+from dmte.baselines.cane import Cane, CaneTrainer
 from dmte.baselines.cane_attention import CELLS, blocks_of_pairs
 from dmte.baselines.cane_model import ContextAwareTexts
 from dmte.embedding import Embedding
@@ -103,12 +103,6 @@ def test_every_pair_is_in_one_block_of_bounded_size() -> None:
     assert torch.equal(torch.cat(blocks).sort().values, torch.arange(500))
     for block in blocks:
         assert len(block) == 1 or len(block) * int(left[block].max() * right[block].max()) <= CELLS
-
-
-def test_a_text_is_cut_after_its_first_words() -> None:
-    cut = first_words(tokenized(TEXTS), 2)
-    assert cut.tokens.tolist() == [0, 1, 2, 4, 0, 3, 3]
-    assert cut.lengths().tolist() == [2, 1, 0, 2, 2]
 
 
 EDGES = torch.tensor([[0, 1], [1, 2], [0, 3], [3, 3], [2, 3]])

@@ -19,6 +19,8 @@ from dmte.evaluation.document import SECTIONS, document, section
 from dmte.evaluation.experiments import PERCENTS, load_experiments
 from dmte.evaluation.journal import Journal
 from dmte.evaluation.reproduction import (
+    RECIPE,
+    RELEASED,
     TARGETS,
     Target,
     is_quick,
@@ -122,7 +124,8 @@ def test_a_quick_run_has_what_is_slow_where_it_is_named(planted: TextualNetwork)
 
 def test_every_method_that_fits_is_classified(planted: TextualNetwork) -> None:
     seeds = Counter(cell.method for cell in TARGETS["dblp-classes"].cells(planted))
-    left_out = {"adamic-adar"} | {name for name in METHODS if name.startswith("dmte-paper-")}
+    left_out = {"adamic-adar", RELEASED}
+    left_out |= {name for name in METHODS if name.startswith("dmte-paper-")}
     assert set(seeds) == set(METHODS) - left_out
     assert seeds["tadw"] == 10
     assert seeds["deepwalk"] == 3
@@ -136,14 +139,32 @@ def test_hops_are_the_first_of_the_weights(planted: TextualNetwork) -> None:
     }
 
 
-def test_only_one_target_asks_about_training_edges(planted: TextualNetwork) -> None:
+def test_only_what_is_not_judged_is_asked_about_training_edges(planted: TextualNetwork) -> None:
     asking = {
         name
         for name, target in TARGETS.items()
         for cell in target.cells(planted)
         if isinstance(cell, LinkCell) and cell.protocol == EVERY_EDGE
     }
-    assert asking == {"training-edges"}
+    assert asking == {"training-edges", "released"}
+    assert not asking & set(RECIPE)
+
+
+def test_the_released_program_has_a_target_of_its_own(planted: TextualNetwork) -> None:
+    """Three seeds of both ways to ask at nine ratios, and no part in a quick run."""
+    cells = TARGETS["released"].cells(planted)
+    asked = [(cell.protocol, cell.seed) for cell in cells if isinstance(cell, LinkCell)]
+    ways = ("published", EVERY_EDGE)
+    assert Counter(asked) == {(way, seed): len(PERCENTS) for way in ways for seed in range(3)}
+    assert [cell.seed for cell in cells] == sorted(cell.seed for cell in cells)
+    assert not any(map(is_quick, cells))
+    measuring = {
+        name
+        for name, target in TARGETS.items()
+        for cell in target.cells(planted)
+        if cell.method == RELEASED
+    }
+    assert measuring == {"released"}
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -327,6 +348,29 @@ def test_training_edges_stand_beside_hidden_edges_with_the_lift(
     beside = section(every, {"cora-links": hidden})
     assert "| 15 % | 91.3 | 15.0 | 15.0 ± 0.1 | +3.0 (1) |\n" in beside
     assert beside.count(" % | ") == len(PERCENTS)
+
+
+def test_the_released_program_stands_between_the_paper_and_table_1(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    own = fill(TARGETS["released"], planted, tmp_path, seeds=3)
+    alone = section(own)
+    heads = (
+        "| trained on | the paper | dmte-released, hidden edges only | dmte-released, every edge |"
+    )
+    assert f"{heads}\n" in alone
+    assert "| 15 % | 91.3 | 15.1 ± 0.1 | 15.1 ± 0.1 |\n" in alone
+    assert "fewer seeds" not in alone
+    beside = section(own, {"cora-links": fill(TARGETS["cora-links"], planted, tmp_path)})
+    assert f"{heads} DMTE (WAvg), hidden edges only |\n" in beside
+    assert "| 15 % | 91.3 | 15.1 ± 0.1 | 15.1 ± 0.1 | 15.0 |\n" in beside
+    assert beside.count(" % | ") == len(PERCENTS)
+
+
+def test_the_script_was_read_at_both_revisions(planted: TextualNetwork, tmp_path: Path) -> None:
+    words = section(fill(TARGETS["training-edges"], planted, tmp_path))
+    assert "hidden lines of the edge list at revision 09264b6" in words
+    assert "since revision f270c44 it asks about every line" in words
 
 
 def test_a_section_shows_the_median_time_of_a_fit(planted: TextualNetwork, tmp_path: Path) -> None:

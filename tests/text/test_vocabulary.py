@@ -256,6 +256,13 @@ def test_thinned_texts_keep_about_the_rest_of_their_words_in_their_order() -> No
     assert torch.equal(thin.tokens, again.tokens)
 
 
+def test_a_text_is_cut_after_its_first_words() -> None:
+    _, texts = tokenized(["a b c d", "c", "", "e a e b b", "d d"])
+    cut = texts.first_words(2)
+    assert cut.tokens.tolist() == [0, 1, 2, 4, 0, 3, 3]
+    assert cut.lengths().tolist() == [2, 1, 0, 2, 2]
+
+
 def test_nothing_is_thinned_out_by_a_share_of_zero() -> None:
     texts = Vocabulary.of(["b a b"]).encode(["b a b", ""])
     assert torch.equal(texts.thinned(0.0, torch.Generator()).offsets, texts.offsets)

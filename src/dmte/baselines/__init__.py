@@ -11,6 +11,7 @@ from dmte.baselines.fastrp import FastRp
 from dmte.baselines.line import Line
 from dmte.baselines.lsa import Lsa, LsaDiffused
 from dmte.baselines.random_vectors import RandomVectors
+from dmte.baselines.released import ReleasedDmte
 from dmte.baselines.sentence import Sentence, SentenceDiffused
 from dmte.baselines.tadw import Tadw
 from dmte.baselines.tfidf import TfIdf
@@ -20,6 +21,7 @@ from dmte.embedding import Method
 
 BASELINES: Mapping[str, Method] = MappingProxyType(
     {
+        "dmte-released": ReleasedDmte(),
         "deepwalk": DeepWalk(),
         "line": Line(),
         "node2vec": Node2Vec(),
@@ -54,6 +56,7 @@ __all__ = [
     "LsaDiffused",
     "Node2Vec",
     "RandomVectors",
+    "ReleasedDmte",
     "Sentence",
     "SentenceDiffused",
     "Tadw",

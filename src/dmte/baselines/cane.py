@@ -42,7 +42,6 @@ from dataclasses import dataclass, field
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import pad
 
 from dmte.adam import Adam
 from dmte.allocator import keep_freed_memory
@@ -61,7 +60,7 @@ from dmte.progress import track
 from dmte.randomness import generator_for, truncated_gaussian
 from dmte.sampling import NOISE_POWER, NegativeSampler
 from dmte.supervision import SupervisedEdges
-from dmte.text import TokenizedTexts, tokenized
+from dmte.text import tokenized
 
 
 def neighbors_as_contexts(network: TextualNetwork) -> Int[Tensor, "pairs 2"]:
@@ -70,14 +69,6 @@ def neighbors_as_contexts(network: TextualNetwork) -> Int[Tensor, "pairs 2"]:
     is_alone = torch.ones(network.num_vertices, dtype=torch.bool)
     is_alone[edges.flatten()] = False
     return torch.cat([edges, is_alone.nonzero().expand(-1, 2)])
-
-
-def first_words(texts: TokenizedTexts, max_words: int) -> TokenizedTexts:
-    """Return the texts cut after ``max_words``."""
-    lengths = texts.lengths()
-    place = torch.arange(len(texts.tokens)) - texts.offsets[:-1].repeat_interleave(lengths)
-    offsets = pad(lengths.clamp(max=max_words).cumsum(0), (1, 0))
-    return TokenizedTexts(texts.tokens[place < max_words], offsets, texts.words)
 
 
 class CaneTrainer:
@@ -89,7 +80,7 @@ class CaneTrainer:
         self.edges = SupervisedEdges.of(network)
         self._sampler = NegativeSampler(self.edges.out_degrees() ** NOISE_POWER)
         _, tokens = tokenized(network.texts)
-        self.tokens = first_words(tokens, method.max_words)
+        self.tokens = tokens.first_words(method.max_words)
         self.linked_tokens = self.tokens.select(self.edges.members)
         generator = generator_for(seed, "cane start")
         self.model = ContextAwareTexts(

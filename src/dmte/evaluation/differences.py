@@ -5,6 +5,7 @@ A paragraph is written if every figure in it was measured, and left out otherwis
 
 from collections.abc import Callable
 
+from dmte.evaluation.authors_program import is_short_as_ours, released_program, standings
 from dmte.evaluation.cells import EVERY_EDGE
 from dmte.evaluation.disagreements import DISAGREEMENTS
 from dmte.evaluation.lookup import (
@@ -38,17 +39,21 @@ def _unexplained(everything: Everything) -> str:
         percent = round(100 * row["train_fraction"])
         if row["score"] != "cosine":
             best[percent] = max(best.get(percent, 0.0), auc_percent(row))
-    parts = []
-    for percent, reached in sorted(best.items()):
-        if reached < printed[percent]:
-            asked = _asked_about_all(everything, percent)
-            parts.append(f"at {percent} % at most {reached:.1f}, printed {printed[percent]}{asked}")
-    if not parts:
+    short = {percent: auc for percent, auc in sorted(best.items()) if auc < printed[percent]}
+    if not short:
         return NOTHING
+    parts = [
+        f"at {percent} % at most {auc:.1f}, printed {printed[percent]}"
+        f"{_asked_about_all(everything, percent)}"
+        for percent, auc in short.items()
+    ]
+    theirs = [one for one in standings(everything) if one.percent in short]
+    is_gap_shared = len(theirs) == len(short) and is_short_as_ours(theirs)
+    why = "nor does the authors' program" if is_gap_shared else "and why is not known"
     return (
         "**Settings.** None that was tried of those that the paper does not print reaches its "
-        "figures here, and why is not known. The best of them, flattered by being the best of "
-        f"several of few seeds: {'; '.join(parts)}."
+        f"figures here, {why}. The best of them, flattered by being the best of several of few "
+        f"seeds: {'; '.join(parts)}."
     )
 
 
@@ -121,6 +126,7 @@ def _pair(
 PARAGRAPHS: tuple[Callable[[Everything], str], ...] = (
     *DISAGREEMENTS,
     _unexplained,
+    released_program,
     _leaks,
     _lonely_vertices,
     _variance,

@@ -11,7 +11,7 @@ from typing import Any
 
 from dmte.evaluation.experiments import load_experiments
 from dmte.evaluation.methods import METHODS, NOT_FOR
-from dmte.evaluation.reproduction import QUICK_PERCENTS, RECIPE
+from dmte.evaluation.reproduction import QUICK_PERCENTS, RECIPE, RELEASED
 
 Row = Mapping[str, Any]
 Everything = Mapping[str, Mapping[str, Any]]
@@ -186,6 +186,7 @@ def _missing(found: Sequence[Verdict]) -> list[str]:
 
 def _lacks(one: Verdict, method: str) -> bool:
     """Return whether a method that could be measured is not among the rivals."""
-    if method == OURS or method in NOT_FOR["classes" if one.asked.endswith(LABELLED) else "links"]:
+    not_for = NOT_FOR["classes" if one.asked.endswith(LABELLED) else "links"]
+    if method in (OURS, RELEASED) or method in not_for:
         return False
     return all(rival.method != method for rival in one.rivals)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 import torch
 from jaxtyping import Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from dmte.errors import ConfigError
 from dmte.words import NumberedWords, number_words
@@ -48,6 +49,13 @@ class TokenizedTexts:
         kept = torch.rand(len(self.tokens), generator=generator) >= share
         before = torch.cat([kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)])
         return TokenizedTexts(self.tokens[kept], before[self.offsets], self.words)
+
+    def first_words(self, max_words: int) -> "TokenizedTexts":
+        """Return the texts cut after ``max_words``."""
+        lengths = self.lengths()
+        place = torch.arange(len(self.tokens)) - self.offsets[:-1].repeat_interleave(lengths)
+        offsets = pad(lengths.clamp(max=max_words).cumsum(0), (1, 0))
+        return TokenizedTexts(self.tokens[place < max_words], offsets, self.words)
 
     def bag_of_words(self) -> sp.csr_array:
         """Return B: row i holds how often each word stands in text i, divided by |t_i|."""
