@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 import torch
@@ -15,10 +15,10 @@ from dmte.errors import TrainingError
 from dmte.evaluation import METHODS, strict_task
 from dmte.fold import Fold
 from dmte.method import DmteMethod
-from dmte.model import SquareMap
+from dmte.model import Halves, SquareMap
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.objective import Scores, ranking_losses
+from dmte.objective import Scores, ranking_losses, score_edges
 from dmte.text import SpectralWords
 from dmte.trained import TrainedModel
 from dmte.training import TrainingRun, learns_words
@@ -364,3 +364,33 @@ def test_self_loops_stay_in_p_and_are_not_asked_about(topics: TextualNetwork) ->
         assert (fold.train.edges[:, 0] == fold.train.edges[:, 1]).sum() == 10
         assert fold.held_back is not None
         assert (fold.held_back.edges[:, 0] != fold.held_back.edges[:, 1]).all()
+
+
+def test_a_step_works_out_only_the_vectors_that_it_asks_about(
+    topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loss is that of all vectors, of which negatives are drawn among thirty."""
+    monkeypatch.setattr("dmte.fold.MOST_DRAWN", 30)
+    run = TrainingRun(topics, Settings(dim=16, word_dropout=0.0, folds=1), seed=0)
+    fold, asked = run.folds[0], []
+    plain = fold.model.forward
+
+    def recording(texts: Any, transition: Any, rows: Tensor | None = None) -> Halves:
+        asked.append(rows)
+        return plain(texts, transition, rows)
+
+    monkeypatch.setattr(fold.model, "forward", recording)
+    batch = torch.arange(10)
+    edges = fold.edges.directed(batch)
+    sampler = fold.sampler.among(30, torch.Generator().manual_seed(3))
+    generator = torch.Generator().manual_seed(3)
+    fold.sampler.among(30, generator)
+    negatives = sampler.draw(edges.source, edges.target, 5, generator)
+    transition = fold._entries.transition("symmetric", without=batch, dtype=torch.float32)
+    scores = score_edges(plain(fold._texts, transition), edges.source, edges.target, negatives)
+    slow = ranking_losses(scores, edges.weights.float(), 10.0)
+    found, _ = fold.step(batch, torch.Generator().manual_seed(3))
+    torch.testing.assert_close(found, slow.detach())
+    assert len(negatives.unique()) <= 30
+    ends = torch.cat([edges.source, edges.target, negatives.flatten()])
+    assert torch.equal(asked[0], ends.unique())

@@ -171,3 +171,26 @@ def test_negatives_among_many_vertices_are_never_an_end() -> None:
     assert bool(((drawn != source.unsqueeze(1)) & (drawn != target.unsqueeze(1))).all())
     assert bool((drawn >= 0).all())
     assert bool((drawn < 100_000).all())
+
+
+def test_negatives_among_some_vertices_are_these_in_the_same_proportions() -> None:
+    noise = torch.arange(1.0, 101.0)
+    few = NegativeSampler(noise).among(20, torch.Generator().manual_seed(1))
+    chosen = few.noise.nonzero().flatten()
+    assert len(chosen) == 20
+    assert torch.equal(few.noise[chosen], noise[chosen].double())
+    ends = torch.zeros(20_000, dtype=torch.int64)
+    drawn = few.draw(ends, ends + 1, 1, torch.Generator().manual_seed(2)).flatten()
+    expected = few.noise.clone()
+    expected[:2] = 0
+    found = torch.bincount(drawn, minlength=100) / len(drawn)
+    torch.testing.assert_close(found, (expected / expected.sum()).float(), atol=0.01, rtol=0)
+
+
+def test_other_vertices_are_drawn_among_each_time_and_all_if_there_are_no_more() -> None:
+    sampler, generator = NegativeSampler(torch.ones(50)), torch.Generator().manual_seed(0)
+    first, second = (sampler.among(10, generator).noise for _ in range(2))
+    assert not torch.equal(first, second)
+    before = generator.get_state()
+    assert sampler.among(50, generator) is sampler
+    assert torch.equal(generator.get_state(), before)

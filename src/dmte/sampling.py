@@ -35,6 +35,20 @@ class NegativeSampler:
         self.noise = noise
         self._ends = noise.cumsum(0)
 
+    def among(self, size: int, generator: torch.Generator) -> "NegativeSampler":
+        """Return what draws among ``size`` of the vertices, any of them, in the same proportions.
+
+        >>> sampler = NegativeSampler(torch.ones(1000))
+        >>> int((sampler.among(10, torch.Generator()).noise > 0).sum())
+        10
+        """
+        if size >= len(self.noise):
+            return self
+        chosen = torch.randperm(len(self.noise), generator=generator)[:size]
+        noise = torch.zeros_like(self.noise)
+        noise[chosen] = self.noise[chosen]
+        return NegativeSampler(noise)
+
     def draw(
         self,
         source: Int[Tensor, " batch"],
