@@ -9,8 +9,8 @@ over the edges, the structure half is a learned row per vertex, and either predi
 each part by negative sampling along the edges; ``docs/method.md`` walks through it. The paper
 leaves f, λ, the step size and the number of epochs open, and every setting says what was taken.
 That is ``dmte-paper``. ``dmte`` is the recommended recipe (``docs/recipe.md``): X are TF-IDF
-vectors, of short texts with groups of letters beside the words, in their strongest directions,
-fixed; V_t = Σ_h W_h ⊙ P^h X, multiplied by a square matrix
+vectors, of short texts with groups of letters beside the words, in their strongest directions, in
+which only how much a word counts is learned; V_t = Σ_h W_h ⊙ P^h X, multiplied by a square matrix
 and with rows of length 1, is all there is of a vertex; an edge has to score above its negatives.
 
 A vertex without edges keeps its walker, so its text half is made of its own text, and its structure
