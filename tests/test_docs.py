@@ -12,7 +12,7 @@ from dmte.cli import VERBS
 from dmte.config import PAPER
 from dmte.evaluation.experiments import load_experiments
 from dmte.evaluation.lookup import find_row
-from dmte.evaluation.reproduction import read_results
+from dmte.evaluation.results_file import read_results
 from dmte.pages import make_files
 
 ROOT = Path(__file__).parents[1]

@@ -130,6 +130,7 @@ LAYERS = [
     "evaluation.runner",
     "evaluation.report",
     "evaluation.reproduction",
+    "evaluation.results_file",
     "evaluation.coverage",
     "evaluation.lookup",
     "evaluation.verdict",

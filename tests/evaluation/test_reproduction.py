@@ -25,9 +25,8 @@ from dmte.evaluation.reproduction import (
     Target,
     is_quick,
     journal_of,
-    read_results,
-    write_results,
 )
+from dmte.evaluation.results_file import read_results, write_results
 from dmte.network import TextualNetwork, read_folder, read_network
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,8 @@ from dmte.evaluation.aims import FLOORS, aims, outcome, reached
 from dmte.evaluation.case_study import CaseCell
 from dmte.evaluation.experiments import load_experiments
 from dmte.evaluation.lookup import find_row
-from dmte.evaluation.reproduction import RECIPE, read_results
+from dmte.evaluation.reproduction import RECIPE
+from dmte.evaluation.results_file import read_results
 from dmte.evaluation.verdict import verdicts
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"

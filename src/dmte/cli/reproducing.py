@@ -28,9 +28,8 @@ from dmte.evaluation.reproduction import (
     Target,
     is_quick,
     journal_of,
-    read_results,
-    write_results,
 )
+from dmte.evaluation.results_file import read_results, write_results
 from dmte.evaluation.verdict import verdict_table, verdicts
 from dmte.network import TextualNetwork, read_network
 from dmte.network.datasets import refuse_unpublished
