@@ -16,6 +16,7 @@ def test_the_paper_settings_are_those_of_the_paper() -> None:
     settings = PAPER
     assert (settings.dim, settings.half, settings.hops, settings.num_negatives) == (200, 100, 4, 1)
     assert list(settings.hop_weights) == sorted(settings.hop_weights, reverse=True)
+    assert (settings.letters, settings.word_weights) == (False, False)
     assert settings.objective == ObjectiveWeights(
         text_text=1.0, structure_structure=1.0, structure_text=0.3, text_structure=0.3
     )
@@ -78,6 +79,8 @@ def test_settings_survive_json(settings: Settings) -> None:
         ({"hop_weights": (float("inf"),)}, "hop_weights must be"),
         ({"learning_rate": 0.0}, "learning_rate must be above 0"),
         ({"learning_rate": float("nan")}, "learning_rate must be above 0"),
+        ({"word_learning_rate": 0.0}, "word_learning_rate must be above 0, not 0.0"),
+        ({"word_learning_rate": float("nan")}, "word_learning_rate must be above 0"),
         ({"validation_fraction": 1.0}, "validation_fraction must be from 0 to below 1, not 1.0"),
         ({"objective": ObjectiveWeights(text_text=-1.0)}, "objective must be at least 0"),
     ],
