@@ -295,6 +295,14 @@ def test_with_too_few_links_texts_are_diffused_and_nothing_is_learned() -> None:
     assert float(vectors[0] @ vectors[1]) > 0.5 > float(vectors[0] @ vectors[2])
 
 
+def test_where_nothing_is_learned_no_weight_of_a_word_is(topics: TextualNetwork) -> None:
+    few = replace(topics, edges=topics.edges[:40], weights=None)
+    run = TrainingRun(few, Settings(dim=16), seed=0)
+    assert run.is_done
+    assert run.result().settings.word_weights is False
+    assert list(run.folds[0].model.encoder.parameters()) == []
+
+
 def test_texts_alone_are_embedded() -> None:
     network = TextualNetwork(
         ids=("a", "b"), texts=("red fox", "red hen"), edges=torch.empty(0, 2).long()
