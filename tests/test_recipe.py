@@ -132,7 +132,8 @@ def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: Textua
     parameters = dict(run.result().model.named_parameters())
     assert set(parameters) == {"convolution.filters", "mixing.matrix"}
     averages = {
-        name: sum(fold.outcome()[name] for fold in run.folds) / 3 for name in run.folds[0].outcome()
+        name: torch.stack([fold.outcome()[name] for fold in run.folds]).mean(dim=0)
+        for name in run.folds[0].outcome()
     }
     for name, found in parameters.items():
         torch.testing.assert_close(found.detach(), averages[name])
