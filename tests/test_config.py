@@ -1,11 +1,14 @@
 """Settings: the recommended ones by default, checked once, the same in JSON."""
 
+import ast
+import inspect
 import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from dmte import config
 from dmte.config import PAPER, RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError
 from dmte.objective import ObjectiveWeights
@@ -20,6 +23,18 @@ def test_the_paper_settings_are_those_of_the_paper() -> None:
     assert settings.objective == ObjectiveWeights(
         text_text=1.0, structure_structure=1.0, structure_text=0.3, text_structure=0.3
     )
+
+
+def test_a_changed_default_is_not_the_papers() -> None:
+    """Results are told apart by what differs from the paper's settings."""
+    (paper,) = (
+        statement.value
+        for statement in ast.parse(inspect.getsource(config)).body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "PAPER"
+    )
+    assert isinstance(paper, ast.Call)
+    written = {keyword.arg for keyword in paper.keywords}
+    assert {"mixing_learning_rate", "word_learning_rate", "sharpness", "word_weights"} <= written
 
 
 def test_there_are_the_four_versions_of_the_paper() -> None:
