@@ -1,11 +1,14 @@
 """Settings: the recommended ones by default, checked once, the same in JSON."""
 
+import ast
+import inspect
 import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from dmte import config
 from dmte.config import PAPER, RECIPES, VARIANTS, Settings
 from dmte.errors import ConfigError
 from dmte.objective import ObjectiveWeights
@@ -16,9 +19,22 @@ def test_the_paper_settings_are_those_of_the_paper() -> None:
     settings = PAPER
     assert (settings.dim, settings.half, settings.hops, settings.num_negatives) == (200, 100, 4, 1)
     assert list(settings.hop_weights) == sorted(settings.hop_weights, reverse=True)
+    assert (settings.letters, settings.word_weights) == (False, False)
     assert settings.objective == ObjectiveWeights(
         text_text=1.0, structure_structure=1.0, structure_text=0.3, text_structure=0.3
     )
+
+
+def test_a_changed_default_is_not_the_papers() -> None:
+    """Results are told apart by what differs from the paper's settings."""
+    (paper,) = (
+        statement.value
+        for statement in ast.parse(inspect.getsource(config)).body
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "PAPER"
+    )
+    assert isinstance(paper, ast.Call)
+    written = {keyword.arg for keyword in paper.keywords}
+    assert {"mixing_learning_rate", "word_learning_rate", "sharpness", "word_weights"} <= written
 
 
 def test_there_are_the_four_versions_of_the_paper() -> None:
@@ -78,6 +94,8 @@ def test_settings_survive_json(settings: Settings) -> None:
         ({"hop_weights": (float("inf"),)}, "hop_weights must be"),
         ({"learning_rate": 0.0}, "learning_rate must be above 0"),
         ({"learning_rate": float("nan")}, "learning_rate must be above 0"),
+        ({"word_learning_rate": 0.0}, "word_learning_rate must be above 0, not 0.0"),
+        ({"word_learning_rate": float("nan")}, "word_learning_rate must be above 0"),
         ({"validation_fraction": 1.0}, "validation_fraction must be from 0 to below 1, not 1.0"),
         ({"objective": ObjectiveWeights(text_text=-1.0)}, "objective must be at least 0"),
     ],

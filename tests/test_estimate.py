@@ -34,7 +34,13 @@ def test_wider_vectors_take_more_memory() -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize(
-    "settings", ["PAPER", "Settings(dim=128)", "Settings(dim=128, letters=True)"]
+    "settings",
+    [
+        "PAPER",
+        "Settings(dim=128)",
+        "Settings(dim=128, letters=True)",
+        "Settings(dim=128, word_weights=True)",
+    ],
 )
 def test_memory_is_that_of_a_real_training(settings: str) -> None:
     """Within a quarter of what a process takes on top of one that has trained something small."""
@@ -100,6 +106,23 @@ def test_the_time_of_a_large_network_is_told_from_smaller_ones(
     assert scored == [1600 / 1280] * 2
     assert cost.epoch_seconds == pytest.approx(4 * 1.0 + 2.0)  # 6,400 edges make four steps.
     assert cost.seconds == pytest.approx(20.0 + 3 * 6.0)
+
+
+def test_smaller_networks_are_tried_as_the_large_one_is_trained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 6,400 edges 1,280 are held back: one training, and no weights of words."""
+    tried = []
+
+    def try_out(_: TextualNetwork, settings: Settings, __: float) -> tuple[float, ...]:
+        tried.append((settings.folds, settings.word_weights))
+        return (1.0, 0.1, 0.1, 320)
+
+    monkeypatch.setattr("dmte.estimate.TRIED", (64, 128))
+    monkeypatch.setattr("dmte.estimate._tried", try_out)
+    network = LargeTopics(num_vertices=1280).draw(seed=0)
+    estimate(network, Settings(dim=16, validation_fraction=0.2))
+    assert tried == [(1, False)] * 2
 
 
 def test_processes_divide_what_is_as_wide_as_the_vectors_and_not_the_rest() -> None:

@@ -79,6 +79,13 @@ def test_numbers_whose_squares_do_not_fit_are_read_as_any_others(scale: float) -
         torch.testing.assert_close(other, found[0], atol=1e-5, rtol=0)
 
 
+def test_the_smallest_and_the_largest_numbers_there_are_have_a_direction() -> None:
+    """The power of two that would bring the smallest near 1 is itself too large."""
+    smallest, largest = 2.0**-149, 2.0**125
+    rows = torch.tensor([[3.0, 4.0]]) * torch.tensor([[smallest], [largest]])
+    torch.testing.assert_close(unit_features(rows), torch.tensor([[0.6, 0.8]] * 2))
+
+
 def test_ordinary_features_keep_every_bit() -> None:
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(30, 8, generator=generator) * torch.rand(30, 1, generator=generator) * 1000

@@ -20,7 +20,7 @@ from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.objective import Scores, ranking_losses, score_edges
 from dmte.text import SpectralWords
-from dmte.trained import TrainedModel
+from dmte.trained import TrainedModel, embed_network
 from dmte.training import TrainingRun, learns_words
 from dmte.width import WIDTHS
 
@@ -132,7 +132,8 @@ def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: Textua
     parameters = dict(run.result().model.named_parameters())
     assert set(parameters) == {"convolution.filters", "mixing.matrix"}
     averages = {
-        name: sum(fold.outcome()[name] for fold in run.folds) / 3 for name in run.folds[0].outcome()
+        name: torch.stack([fold.outcome()[name] for fold in run.folds]).mean(dim=0)
+        for name in run.folds[0].outcome()
     }
     for name, found in parameters.items():
         torch.testing.assert_close(found.detach(), averages[name])
@@ -197,6 +198,63 @@ def test_weights_of_words_stay_rarities_unless_they_are_learned(topics: TextualN
     assert run.result().settings.word_weights is False
 
 
+def emphasis_of(fold: Fold) -> Tensor:
+    return dict(fold.model.named_parameters())["encoder.emphasis"].detach()
+
+
+def test_every_training_weighs_words_by_itself(topics: TextualNetwork) -> None:
+    settings = Settings(dim=16, epochs=1, folds=2, word_dropout=0.0)
+    run, alone = (TrainingRun(topics, settings, seed=0) for _ in range(2))
+    for _ in run.epochs():
+        pass
+    alone.folds[1].train_epoch(0)
+    first, second = map(emphasis_of, run.folds)
+    assert not torch.equal(first, second)
+    assert torch.equal(second, emphasis_of(alone.folds[1]))
+    assert not emphasis_of(alone.folds[0]).any()
+
+
+def test_steps_of_filters_of_m_and_of_the_weights_of_words_have_their_own_sizes(
+    topics: TextualNetwork,
+) -> None:
+    """The first step of Adam is of the size of the rate, whatever the gradient is."""
+    settings = Settings(
+        dim=16, folds=1, learning_rate=0.02, mixing_learning_rate=0.003, word_learning_rate=0.4
+    )
+    fold = TrainingRun(topics, settings, seed=0).folds[0]
+    before = fold.parameters()
+    fold.step(torch.arange(fold.batch_size), torch.Generator().manual_seed(0))
+    moved = {name: (now - before[name]).abs().max() for name, now in fold.parameters().items()}
+    assert {name: round(float(far), 4) for name, far in moved.items()} == {
+        "convolution.filters": 0.02,
+        "mixing.matrix": 0.003,
+        "encoder.emphasis": 0.4,
+    }
+
+
+def test_vectors_are_to_the_bit_those_of_the_model_that_is_stored(
+    topics: TextualNetwork, tmp_path: Path
+) -> None:
+    run = TrainingRun(topics, Settings(dim=64, epochs=3), seed=0)
+    for _ in run.epochs():
+        pass
+    run.result().save(tmp_path / "model")
+    stored = TrainedModel.load(tmp_path / "model")
+    texts = stored.model.encoder.prepare(stored.vocabulary.encode(topics.texts))
+    none_linked = torch.empty(0, dtype=torch.int64)
+    again = embed_network(stored.model, stored.network, texts, none_linked)
+    assert torch.equal(again.vectors, stored.embedding.vectors)
+
+
+def test_a_result_taken_in_between_changes_nothing(topics: TextualNetwork) -> None:
+    run, asked = (TrainingRun(topics, Settings(dim=16, epochs=3), seed=0) for _ in range(2))
+    for _ in run.epochs():
+        pass
+    for _ in asked.epochs():
+        asked.result()
+    assert torch.equal(run.result().embedding.vectors, asked.result().embedding.vectors)
+
+
 def test_an_epoch_learns_from_other_words_than_the_one_before(topics: TextualNetwork) -> None:
     settings = Settings(dim=16, epochs=3, folds=1, word_dropout=0.5, word_weights=False)
     run = TrainingRun(topics, settings, seed=0)
@@ -236,6 +294,14 @@ def test_with_too_few_links_texts_are_diffused_and_nothing_is_learned() -> None:
     vectors = run.result().embedding.vectors
     torch.testing.assert_close(vectors.norm(dim=1), torch.ones(3))
     assert float(vectors[0] @ vectors[1]) > 0.5 > float(vectors[0] @ vectors[2])
+
+
+def test_where_nothing_is_learned_no_weight_of_a_word_is(topics: TextualNetwork) -> None:
+    few = replace(topics, edges=topics.edges[:40], weights=None)
+    run = TrainingRun(few, Settings(dim=16), seed=0)
+    assert run.is_done
+    assert run.result().settings.word_weights is False
+    assert list(run.folds[0].model.encoder.parameters()) == []
 
 
 def test_texts_alone_are_embedded() -> None:

@@ -108,7 +108,7 @@ class TrainingRun:
         settings = replace(
             settings,
             letters=reads_letters(settings, words),
-            word_weights=learns_words(settings, held_back),
+            word_weights=self._learns and learns_words(settings, held_back),
         )
         texts = encoder_input(settings.encoder, words, network.features)
         if settings.has_fixed_texts:

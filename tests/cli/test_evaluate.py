@@ -140,6 +140,16 @@ def test_a_share_given_twice_counts_once(inside: Run) -> None:
         assert [row["num_fits"] for row in json.loads(done.stdout)["plan"]] == [2]
 
 
+def test_every_share_is_tried_before_a_method_is_fitted_for_each(
+    inside: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dmte.cli.evaluate._run", lambda *_, **__: pytest.fail("fitted"))
+    asked = ("--methods", "tridnr-labels", "--label-fraction", "0.5,0.0001")
+    done = inside("evaluate", "classes", "concepts", *asked)
+    assert done.returncode == 2
+    assert "cannot be split with 0.0001" in done.stderr
+
+
 def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

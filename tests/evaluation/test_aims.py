@@ -132,6 +132,22 @@ def test_a_lead_is_on_the_seeds_that_both_have() -> None:
     assert judged(aim, everything) == "missed by 0.1 at 15 % (`lsa`); fewer seeds than needed"
 
 
+def test_seeds_of_a_lead_are_those_of_the_method_with_fewest() -> None:
+    aim = Aim(words="", target="cora-links", kind="strict", needed={15: 0.5}, over=EVERY)
+    figures = {"dmte": {15: [90.0] * 3}, "lsa": {15: [89.0] * 3}, "line": {15: [60.0]}}
+    (found,) = reached(aim, verdicts(links(figures)))
+    assert (found.seeds, found.rival) == (1, "lsa")
+    assert judged(aim, links(figures)) == "met; fewer seeds than needed"
+    figures["line"][15] *= 3
+    assert judged(aim, links(figures)) == "met"
+
+
+def test_seeds_of_a_lead_over_one_method_are_its_own() -> None:
+    aim = Aim(words="", target="cora-links", kind="strict", needed={15: 0.0}, over="dmte-paper")
+    figures = {"dmte": {15: [90.0] * 3}, "dmte-paper": {15: [89.0] * 3}, "line": {15: [60.0]}}
+    assert judged(aim, links(figures)) == "met"
+
+
 def test_fewer_seeds_than_needed_are_told() -> None:
     aim = Aim(words="", target="cora-links", kind="strict", needed={15: 90.0}, seeds=3)
     for num_seeds, expected in ((2, "met; fewer seeds than needed"), (3, "met"), (4, "met")):

@@ -74,7 +74,7 @@ class Reached:
     reached: float | None
     """None where it was not measured."""
     seeds: int = 0
-    """How many it is over."""
+    """How many it is over; of a lead the fewest that any of the others has in common."""
     rival: str | None = None
     """The method that a lead is over, the smallest of all leads."""
     is_of_all: bool = True
@@ -144,12 +144,14 @@ def _reached(aim: Aim, percent: int, verdict: Verdict | None) -> Reached:
         return Reached(percent, needed, None)
     if aim.over is None:
         return Reached(percent, needed, verdict.ours, verdict.seeds)
-    closest = strongest(rival for rival in verdict.rivals if _counts(rival, aim.over))
+    counted = [rival for rival in verdict.rivals if _counts(rival, aim.over)]
+    closest = strongest(counted)
     if closest is None:
         return Reached(percent, needed, None)
     measured = {rival.method for rival in verdict.rivals}
     is_of_all = aim.over != EVERY or _planned(aim.target) <= measured
-    return Reached(percent, needed, closest.lead, closest.seeds, closest.method, is_of_all)
+    seeds = min(rival.seeds for rival in counted)
+    return Reached(percent, needed, closest.lead, seeds, closest.method, is_of_all)
 
 
 @cache
@@ -168,7 +170,8 @@ def aims_table(everything: Everything) -> str:
     found = verdicts(everything)
     lines = [
         "What the recipe was meant to reach: an AUC or Macro-F1 in per cent, or a lead in points "
-        "over the closest of the other methods that were measured, on the seeds that both have.",
+        "over the closest of the other methods that were measured, on the seeds that both have. "
+        "Compared as shown, with one decimal. Seeds of a lead are those of the method with fewest.",
         "",
         "| aim | asked | needed | reached | seeds (needed) | |",
         "| --- " * 6 + "|",
