@@ -5,7 +5,9 @@ vertices of which M take part in training, E edges, W words, T of them in all te
 letters where these are read, and tables of width d, it is the most of
 
     the search for directions    3 · 4 (W + G + N) d                  spectral texts only
-    a step                       4 (2H + 21) M d and Adam's tables, 16 for every parameter
+    a step                       4 (2H + 21) M d and Adam's tables, 16 for every parameter; where
+                                 negatives are drawn among few, 4 ((H + 6) M + 9 A) d with A of
+                                 the vertices asked about
     all vertices at once         4 (2H + 6) N d                       when they are looked at
 
 on top of what is kept; without a structure half there are 11 tables instead of 21, without an
@@ -30,6 +32,7 @@ import torch
 from dmte.config import Settings
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
 from dmte.errors import TrainingError
+from dmte.fold import MOST_DRAWN, draws_all
 from dmte.memory import available_bytes
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
@@ -52,6 +55,8 @@ FEWER_WORDS = (200_000, 100_000, 50_000, 20_000)
 """What is proposed where a network does not fit."""
 GROUPS_A_WORD = 1.7
 """How many groups of letters there are, for every word: 1.66 in DBLP's titles."""
+GROUP_BYTES = 600
+"""What telling the groups of letters apart leaves behind, for each of them."""
 MARGIN = 0.9
 """Of the memory that is available, what may be planned for."""
 
@@ -110,12 +115,11 @@ class Sizes:
         by_letters: bool,
     ) -> "Sizes":
         linked = len(network.edges.unique())
-        draws_all = settings.noise_power == 0 and not settings.structure
-        unlinked = min(network.num_vertices - linked, linked, MOST_UNLINKED) if draws_all else 0
+        unlinked = min(network.num_vertices - linked, linked, MOST_UNLINKED)
         judging = num_judging(network, settings.validation_fraction)
         return cls(
             vertices=network.num_vertices,
-            members=linked + unlinked,
+            members=linked + (unlinked if draws_all(settings) else 0),
             edges=len(network.edges),
             words=words,
             columns=int(words * (1 + GROUPS_A_WORD)) if by_letters else words,
@@ -145,7 +149,8 @@ def memory_bytes(
     per_token, per_token_kept = 50, 60 if thins_bags else 20
     per_entry = 70 if settings.hide_supervised else 40
     entries = per_entry * (2 * sizes.edges + sizes.members)
-    return max(
+    of_groups = GROUP_BYTES * (sizes.columns - sizes.words)
+    return of_groups + max(
         setting_up + num_local * per_token * sizes.tokens,
         num_local * (stepping + per_token_kept * sizes.tokens + entries),
     )
@@ -177,8 +182,13 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     halves = 2 if settings.structure else 1
     # Of every hop P^h X is kept for the way back, and what an activation makes of it.
     of_hops = settings.hops * (2 if settings.activation == "tanh" else 1)
+    directed = 2 * min(settings.edges_per_step(sizes.edges), sizes.edges)
     tables = (of_hops + (21 if settings.structure else 11)) * sizes.members * width
-    scored = min(CHUNK, 2 * settings.edges_per_step(sizes.edges), 2 * sizes.edges)
+    if draws_all(settings) and sizes.members > MOST_DRAWN:
+        # Only what is asked about goes on from the diffusion; picking it out takes room too.
+        asked = min(sizes.members, directed + MOST_DRAWN)
+        tables = ((of_hops + 6) * sizes.members + 9 * asked) * width
+    scored = min(CHUNK, directed)
     gathered = scored * (2 + settings.num_negatives) * halves * width
     looking = (of_hops + 2 + 2 * halves) * sizes.vertices * width
     pairs = 3 * min(SCORED_AT_ONCE, sizes.judging) * halves * width

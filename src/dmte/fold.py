@@ -38,6 +38,11 @@ EMPHASIS = "encoder.emphasis"
 """The weights of words among the parameters of a model."""
 
 
+def draws_all(settings: Settings) -> bool:
+    """Return whether all vertices are drawn alike as negatives, also those without an edge."""
+    return settings.noise_power == 0 and not settings.structure
+
+
 @dataclass(slots=True)
 class Best:
     """The best look at the held-back edges so far."""
@@ -68,7 +73,7 @@ class Fold:
         self.settings, self.seed, self.number = settings, seed, number
         self.team, self.dtype = team, dtype
         self.best = Best()
-        self._draws_all = settings.noise_power == 0 and not settings.structure
+        self._draws_all = draws_all(settings)
         self.edges = SupervisedEdges.of(
             self.train, sample_unlinked(self.train, seed) if self._draws_all else None
         )
