@@ -193,7 +193,7 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     looking = (of_hops + 2 + 2 * halves) * sizes.vertices * width
     pairs = 3 * min(SCORED_AT_ONCE, sizes.judging) * halves * width
     if sizes.learns_words:  # V weighed and its gradient, X before and after it is scaled.
-        tables += (2 * sizes.words + 4 * sizes.members) * width
+        tables += (2 * sizes.words + sizes.members) * width
         looking += (sizes.words + 2 * sizes.vertices) * width
     return max(tables + gathered + _of_states(sizes, settings, width), looking + pairs)
 
