@@ -60,6 +60,7 @@ LAYERS = [
     "text.fixed",
     "text.features",
     "text.spectral",
+    "text.word_weights",
     "text.gru",
     "text",
     "review",

@@ -19,7 +19,7 @@ from dmte.model import Halves, SquareMap
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.objective import Scores, ranking_losses, score_edges
-from dmte.text import SpectralWords
+from dmte.text import LearnedWeights, SpectralWords
 from dmte.trained import TrainedModel, embed_network
 from dmte.training import TrainingRun, learns_words
 from dmte.width import WIDTHS
@@ -144,8 +144,9 @@ def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: Textua
 def encoder_of(run: TrainingRun) -> SpectralWords:
     """Return what the first training reads texts by."""
     encoder = run.folds[0].model.encoder
-    assert isinstance(encoder, SpectralWords)
-    return encoder
+    words = encoder.words if isinstance(encoder, LearnedWeights) else encoder
+    assert isinstance(words, SpectralWords)
+    return words
 
 
 def test_words_shared_along_links_count_more_than_those_shared_by_accident() -> None:
@@ -438,7 +439,8 @@ def test_a_step_works_out_only_the_vectors_that_it_asks_about(
     """The loss is that of all vectors, of which negatives are drawn among thirty."""
     monkeypatch.setattr("dmte.fold.MOST_DRAWN", 30)
     run = TrainingRun(topics, Settings(dim=16, word_dropout=0.0, folds=1), seed=0)
-    fold, asked = run.folds[0], []
+    fold = run.folds[0]
+    asked: list[Tensor | None] = []
     plain = fold.model.forward
 
     def recording(texts: Any, transition: Any, rows: Tensor | None = None) -> Halves:
@@ -459,4 +461,5 @@ def test_a_step_works_out_only_the_vectors_that_it_asks_about(
     torch.testing.assert_close(found, slow.detach())
     assert len(negatives.unique()) <= 30
     ends = torch.cat([edges.source, edges.target, negatives.flatten()])
+    assert asked[0] is not None
     assert torch.equal(asked[0], ends.unique())

@@ -27,7 +27,7 @@ from dmte.sampling import NegativeSampler
 from dmte.sparse import SparseMatrix
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
 from dmte.team import ALONE, Team
-from dmte.text import EncoderInput, FixedTexts, SpectralWords
+from dmte.text import EncoderInput, FixedTexts, LearnedWeights, SpectralWords
 from dmte.trained import build_model, embed_halves
 
 MOST_DRAWN = 4096
@@ -83,8 +83,11 @@ class Fold:
 
     def start_from(self, encoder: FixedTexts[Any]) -> None:
         """Read texts by an encoder that is started; weights of words are this training's own."""
-        learns = self.settings.word_weights and isinstance(encoder, SpectralWords)
-        self.model.encoder = encoder.learning_words() if learns else encoder
+        self.model.encoder = (
+            LearnedWeights(encoder)
+            if self.settings.word_weights and isinstance(encoder, SpectralWords)
+            else encoder
+        )
         self.optimizer = _optimizer_of(self.model, self.settings)
 
     def prepare_steps(self, texts: EncoderInput, prepared: Any) -> None:

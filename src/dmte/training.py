@@ -28,7 +28,7 @@ from dmte.objective import PARTS, weighted_sum
 from dmte.sparse import SparseMatrix
 from dmte.supervision import hold_back, num_judging
 from dmte.team import ALONE, Team
-from dmte.text import TokenizedTexts, encoder_input, tokenized
+from dmte.text import LearnedWeights, TokenizedTexts, encoder_input, tokenized
 from dmte.text.letters import are_short
 from dmte.trained import TrainedModel, build_model, embed_halves, environment
 from dmte.width import divided_start
@@ -227,8 +227,8 @@ class TrainingRun:
         """
         model, members = self._averaged(), self.folds[0].edges.members
         texts = self._texts
-        if self.settings.word_weights:
-            model.encoder.settle()  # As they will be read from now on, to the bit.
+        if isinstance(model.encoder, LearnedWeights):
+            model.encoder = model.encoder.settled()  # As texts are read from now on, to the bit.
             texts = model.encoder.prepare(self.vocabulary.encode(self.network.texts))
         transition = model.transition_of(self.network.adjacency(), self.dtype)
         text, structure = (

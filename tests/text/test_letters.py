@@ -51,7 +51,7 @@ def test_words_without_anything_in_common_stay_what_they_are(words: list[str]) -
 def test_the_setting_outweighs_the_length_of_texts(planted: TextualNetwork) -> None:
     def directions(*, letters: bool | None) -> Tensor:
         run = TrainingRun(planted, Settings(dim=16, letters=letters), seed=0)
-        return run.folds[0].model.encoder.get_buffer("directions")
+        return run.result().model.encoder.get_buffer("directions")
 
     by_letters, by_words = directions(letters=True), directions(letters=False)
     assert not torch.equal(by_letters, by_words)

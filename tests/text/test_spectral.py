@@ -117,53 +117,6 @@ def test_nothing_of_it_is_learned_and_all_of_it_is_stored() -> None:
     assert set(encoder.state_dict()) == {"directions", "rarities"}
 
 
-def test_weights_of_words_are_factors_beside_their_rarity() -> None:
-    encoder, vocabulary = started(dim=4)
-    learner = encoder.learning_words()
-    texts = vocabulary.encode(TEXTS)
-    torch.testing.assert_close(learner(learner.prepare(texts)), encoder.prepare(texts))
-    assert learner.emphasis is not None
-    learner.emphasis.data = torch.linspace(-1, 1, len(vocabulary))
-    bag = torch.from_numpy(dense_words(TEXTS)).float()
-    slow = normalize(bag @ torch.diag(learner.emphasis.exp()) @ encoder.directions)
-    found = learner(learner.prepare(texts))
-    torch.testing.assert_close(found, slow)
-    learner.settle()
-    torch.testing.assert_close(learner(learner.prepare(texts)), slow)
-    assert list(learner.parameters()) == []
-    assert set(learner.state_dict()) == {"directions", "rarities"}
-
-
-def test_the_gradient_of_the_weights_is_that_of_the_dense_formula() -> None:
-    encoder, vocabulary = started(dim=4)
-    learner = encoder.double().learning_words()
-    prepared = learner.prepare(vocabulary.encode(TEXTS))
-    start, wanted = torch.linspace(-1, 1, len(vocabulary)).double(), torch.randn(6, 4).double()
-
-    def value(emphasis: torch.Tensor) -> torch.Tensor:
-        bag = torch.from_numpy(dense_words(TEXTS))
-        return (normalize(bag @ torch.diag(emphasis.exp()) @ encoder.directions) * wanted).sum()
-
-    slow = torch.autograd.functional.jacobian(value, start)
-    assert learner.emphasis is not None
-    learner.emphasis.data = start
-    (learner(prepared) * wanted).sum().backward()
-    torch.testing.assert_close(learner.emphasis.grad, slow, atol=1e-6, rtol=1e-6)
-
-
-def test_those_that_learn_share_tables_and_not_what_they_learn() -> None:
-    encoder, _ = started(dim=4)
-    one, other = encoder.learning_words(), encoder.learning_words()
-    assert one.directions.data_ptr() == other.directions.data_ptr() == encoder.directions.data_ptr()
-    assert one.emphasis is not None
-    one.emphasis.data += 1.0
-    one.settle()
-    assert other.emphasis is not None
-    assert not other.emphasis.any()
-    torch.testing.assert_close(one.rarities, encoder.rarities * np.e)
-    assert torch.equal(other.rarities, encoder.rarities)
-
-
 @pytest.mark.parametrize("shape", [(50, 80), (80, 50), (30, 30), (200, 5)])
 @pytest.mark.parametrize("kind", ["sparse", "dense", "single"])
 def test_directions_are_those_of_scikit_learn(shape: tuple[int, int], kind: str) -> None:

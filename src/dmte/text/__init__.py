@@ -11,6 +11,7 @@ from dmte.text.fixed import FixedTexts
 from dmte.text.spectral import SpectralWords
 from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize, tokenized
 from dmte.text.word_average import WordAverage
+from dmte.text.word_weights import LearnedWeights
 
 ENCODERS: Mapping[str, type[TextEncoder[Any, Any]]] = MappingProxyType(
     {
@@ -29,6 +30,7 @@ __all__ = [
     "FeatureRows",
     "FixedTexts",
     "FrozenFeatures",
+    "LearnedWeights",
     "SpectralWords",
     "TextEncoder",
     "TokenizedTexts",

@@ -58,9 +58,6 @@ class TextEncoder(nn.Module, ABC, Generic[Texts, Prepared]):
         """
         return {}
 
-    def settle(self) -> None:
-        """Keep what was learned in the form that texts are read in from now on; most do anyway."""
-
     def word_parts(self, texts: Texts) -> WordParts | None:  # noqa: ARG002
         """Return X as a sum over words, or None where a text is more than that."""
         return None

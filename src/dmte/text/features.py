@@ -97,6 +97,8 @@ def unit_features(
             [0.0000, 0.0000]])
     """
     wide = rows.to(torch.promote_types(rows.dtype, torch.float32))
+    if not wide.numel():
+        return wide
     _, exponents = torch.frexp(wide.abs().amax(dim=1, keepdim=True))
     most = -math.frexp(torch.finfo(wide.dtype).tiny)[1]
     scaled = wide * torch.exp2(-exponents.clamp(-most, most).to(wide.dtype))

@@ -25,7 +25,7 @@ class FixedTexts(TextEncoder[Texts, Tensor]):
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
         super().__init__(vocabulary_size, dim, generator)
-        self._team = ALONE
+        self.team = ALONE
         self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
 
     @abstractmethod
@@ -45,12 +45,12 @@ class FixedTexts(TextEncoder[Texts, Tensor]):
     def divide(self, team: Team) -> dict[str, int]:
         """Keep the own columns of V, which are those of X."""
         self.directions = self.directions[:, team.own(self.dim)].clone()
-        self._team = team
+        self.team = team
         return {"directions": 1}
 
     def prepare(self, texts: Texts) -> Float[Tensor, "texts dim"]:
         """Return X, which no step changes."""
-        return unit_rows(self.project(texts), self._team)
+        return unit_rows(self.project(texts), self.team)
 
     def forward(self, prepared: Float[Tensor, "texts dim"]) -> Float[Tensor, "texts dim"]:
         """Return X."""
