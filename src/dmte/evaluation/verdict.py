@@ -169,7 +169,7 @@ def verdict_table(everything: Everything) -> str:
 def _shown(rival: Rival | None) -> tuple[str, str]:
     if rival is None:
         return "", ""
-    return f"{rival.lead:+.1f} ({rival.seeds})", f"`{rival.method}` {rival.score:.1f}"
+    return f"{rival.lead:+z.1f} ({rival.seeds})", f"`{rival.method}` {rival.score:.1f}"
 
 
 def _missing(found: Sequence[Verdict]) -> list[str]:
