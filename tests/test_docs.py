@@ -152,6 +152,16 @@ def test_the_step_size_of_the_paper_s_recipe_won_as_often_as_is_said() -> None:
     assert (float(step), int(epoch)) == (PAPER.learning_rate, PAPER.epochs)
 
 
+def test_the_recipe_takes_as_long_beside_the_paper_s_as_is_said() -> None:
+    page = " ".join((ROOT / "docs" / "recipe.md").read_text("utf-8").split())
+    said = r"Training takes ([\d.]+) times as long .* on Cora and ([\d.]+) times as long on DBLP"
+    (claimed,) = re.findall(said, page)
+    rows = json.loads((ROOT / "benchmarks" / "reach.json").read_text())["results"]
+    seconds = {(row["network"], row["method"].strip("`")): row["seconds"] for row in rows}
+    found = [seconds[name, "dmte"] / seconds[name, "dmte-paper"] for name in ("cora", "dblp")]
+    assert [f"{ratio:.1f}" for ratio in found] == [*claimed]
+
+
 def test_the_tables_of_the_benchmarks_are_those_of_their_files() -> None:
     with_tables = run_path(str(ROOT / "benchmarks" / "measuring.py"))["with_tables"]
     page = (ROOT / "benchmarks" / "README.md").read_text("utf-8")
