@@ -85,7 +85,7 @@ def test_a_team_that_loses_a_process_ends_in_the_same_bits(
     together: Together, tmp_path: Path, *, by_torchrun: bool
 ) -> None:
     """Killed in a step, then while a checkpoint is written."""
-    checkpoint, epochs = tmp_path / "model.checkpoint", 30
+    checkpoint, epochs = tmp_path / "model.checkpoint", 150  # Enough to be caught in the act twice.
     start = [*TORCHRUN, "--max-restarts", "3", "-m", "dmte"] if by_torchrun else [*DMTE]
     command = [*start, "train", "concepts", "--out", "model", "--epochs", str(epochs), *OPTIONS]
     command += ["--checkpoint-every", "3", *([] if by_torchrun else ["--processes", "2"])]
