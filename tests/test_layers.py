@@ -67,6 +67,7 @@ LAYERS = [
     # diffusion and embedding
     "diffusion",
     "ranking",
+    "walk_half",
     "allocator",
     "memory",
     "maker",

@@ -65,6 +65,11 @@ class Settings:
     structure: bool = False
     """Whether there is a structure half, a learned row per vertex; without it v_i = v_i^t
     (version ii)."""
+    structure_share: float | None = None
+    """Share of a score that links alone have, beside texts: those of a structure half of random
+    rows, diffused and not learned (see ``walk_half``). None lets held-back edges choose where dim
+    is left open, and takes it only where that is a clear gain; 0 is no such half. The paper's is
+    learned."""
     min_count: int = 1
     """How often a word must occur to be learned; the paper keeps every word."""
     max_vocabulary: int | None = None
@@ -151,6 +156,20 @@ class Settings:
             weights = getattr(self, name)
             if weights is not None and not _are_weights(weights):
                 raise ConfigError(f"{name} must be numbers of at least 0, not all 0: {weights!r}")
+        self._check_structure_share()
+
+    def _check_structure_share(self) -> None:
+        share = self.structure_share
+        if share is None:
+            return
+        if not _is_number(share):
+            raise ConfigError(f"structure_share must be a number or none, not {share!r}")
+        _check_share("structure_share", share)
+        if share and not self.can_share:
+            raise ConfigError(
+                "structure_share must be 0 unless vectors are fixed texts at length 1 "
+                "(unit_rows) and there is no learned structure half"
+            )
 
     def _check_training(self) -> None:
         counts = ("num_negatives", "epochs", "batch_size", "validate_every", "patience")
@@ -199,8 +218,13 @@ class Settings:
 
     @property
     def is_all_text(self) -> bool:
-        """Whether vectors are fixed texts, diffused, and nothing else."""
+        """Whether all that is learned is of fixed texts, diffused."""
         return self.has_fixed_texts and not self.structure
+
+    @property
+    def can_share(self) -> bool:
+        """Whether links alone can have a share of a score (``structure_share``)."""
+        return self.is_all_text and self.unit_rows
 
     @property
     def has_fixed_texts(self) -> bool:
@@ -216,11 +240,28 @@ class Settings:
         """
         if self.dim is None:
             raise ConfigError("dim is not chosen yet")
-        return self.dim if self.is_all_text else self.dim // 2
+        return self.dim // self._num_halves
+
+    @property
+    def _num_halves(self) -> int:
+        return 1 if self.is_all_text and not self.structure_share else 2
 
     def with_dim(self, dim: int) -> "Settings":
         """Return these settings with the width chosen."""
         return replace(self, dim=dim)
+
+    def with_half(self, half: int) -> "Settings":
+        """Return these settings with the width of the text half chosen."""
+        return self.with_dim(half * self._num_halves)
+
+    def with_structure_share(self, share: float) -> "Settings":
+        """Return these settings with the share chosen, and a text half as wide as it is.
+
+        >>> chosen = Settings(dim=64).with_structure_share(0.5)
+        >>> chosen.dim, chosen.half
+        (128, 64)
+        """
+        return replace(self, structure_share=share).with_half(self.half)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every setting as plain values, for JSON."""
@@ -286,6 +327,7 @@ PAPER = Settings(
     mixing=False,
     unit_rows=False,
     structure=True,
+    structure_share=0.0,
     letters=False,
     word_weights=False,
     word_dropout=0.0,

@@ -9,7 +9,8 @@ made of: hops h, vertices k whose texts came along, and words w of these texts.
     tanh                    g_ah = s_a λ_h W_h tanh(z) / z, z = W_h ⊙ (P^h X)_a
     no diffusion            g_a0 = s_a
 
-with s_a = 1 / length where rows have length 1, else 1; M the square matrix, or none; a_kw the
+with s_a = 1 / length where rows have length 1, else 1, times √(1 - β) where links alone have a
+share β of the score (``walk_half``); M the square matrix, or none; a_kw the
 amount of word w in text k and d_w its vector. Under a tanh this is a rule, not a property: what
 goes in together comes out shared in proportion to what each brought in, before the tanh. Hops add
 up without it.
@@ -17,7 +18,7 @@ up without it.
     hops        r_ah · r_bg, for every pair of hops
     words       half of (what w brought to a) · v_b, and half of v_a · (what w brought to b)
     vertices    the same with k for w
-    structure   v_a^s · v_b^s, learned as it is, with nothing inside
+    structure   v_a^s · v_b^s, learned or drawn as it is, with nothing inside
 
 Every line sums to the score of its half. The mean of both sides treats a and b alike. An encoder
 that reads words in order (bilstm) makes no sum over words, and then none is shown. P^h is
@@ -322,7 +323,7 @@ def _side(
     gains = _gains(model, diffused)
     rows = (gains * diffused) @ mixing
     length = np.linalg.norm(rows.sum(axis=0)) if model.unit_rows else 1.0
-    scale = 1 / max(length, SMALLEST_LENGTH)
+    scale = (1 - model.structure_share) ** 0.5 / max(length, SMALLEST_LENGTH)
     return _Side(reach, scale * gains, scale * rows)
 
 

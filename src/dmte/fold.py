@@ -29,6 +29,7 @@ from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
 from dmte.team import ALONE, Team
 from dmte.text import EncoderInput, FixedTexts, LearnedWeights, SpectralWords
 from dmte.trained import build_model, embed_halves
+from dmte.walk_half import Judged, walk_ends
 
 MOST_DRAWN = 4096
 """Vertices that the negatives of a step are drawn among, where all are drawn alike. Few of a large
@@ -219,6 +220,22 @@ class Fold:
             self.team.sum(dot_products(vectors, pairs))
             for pairs in numbers.split([len(pairs) for pairs in asked])
         ]
+
+    def judged_by_halves(self) -> tuple[Judged, Judged] | None:
+        """Return what the held-back pairs score by texts at their best, and by where walks end.
+
+        None where nothing is held back. All processes of a team have to call it.
+        """
+        if self.held_back is None:
+            return None
+        now = self.parameters()
+        self.model.load_state_dict(self.outcome(), strict=False)
+        by_text = Judged(*self._judged(self.held_back))
+        self.model.load_state_dict(now, strict=False)
+        half = self.settings.half
+        ends = walk_ends(self.train.adjacency(), half, self.seed, self.team, self.dtype)
+        pairs = self.held_back.edges, self.held_back.non_edges
+        return by_text, Judged(*(self.team.sum(dot_products(ends, some)) for some in pairs))
 
     def outcome(self) -> dict[str, Tensor]:
         """Return the parameters as they were at their best on the held-back edges, or as they are.

@@ -54,6 +54,7 @@ class DiffusionMaps(nn.Module):
         *,
         unit_rows: bool = False,
         transition: str = "walk",
+        structure_share: float = 0.0,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -62,6 +63,8 @@ class DiffusionMaps(nn.Module):
         self.mixing = mixing
         self.unit_rows = unit_rows
         self.transition = transition
+        self.structure_share = structure_share
+        """β of a structure half that is not learned and not made here (see ``walk_half``)."""
         self.team = ALONE
         self.axes: dict[str, int] = {}
         """Along which axis a table is divided over the team, by its name."""

@@ -9,6 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+NOISE = 2.0
+"""Standard errors that a difference of two AUCs must exceed to count."""
+
 
 def auc(positive: Float[Tensor, " positive"], negative: Float[Tensor, " negative"]) -> float:
     """Return P(positive > negative) + P(positive = negative) / 2 over all pairs of scores.

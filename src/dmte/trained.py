@@ -30,6 +30,7 @@ from dmte.storage import read_parts, write_parts
 from dmte.team import ALONE, Team
 from dmte.text import ENCODERS, Vocabulary, encoder_input
 from dmte.unseen import embed_unseen, extend
+from dmte.walk_half import text_half
 
 
 def build_model(
@@ -57,6 +58,7 @@ def build_model(
         SquareMap(half) if settings.mixing else None,
         unit_rows=settings.unit_rows,
         transition=settings.transition,
+        structure_share=settings.structure_share or 0.0,
     )
     model.divide(team)
     return model
@@ -156,7 +158,8 @@ class TrainedModel:
             )
         alone = self.model.transition_of(sp.csr_array((1, 1)))
         with torch.no_grad():
-            return self.model.text_embedding(self.model.encoder.prepare(tokens), alone)[0]
+            text = self.model.text_embedding(self.model.encoder.prepare(tokens), alone)[0]
+        return text_half(text, self.model.structure_share)
 
     def most_similar_to_text(
         self,

@@ -15,6 +15,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import torch
+from torch import Tensor
 
 from dmte.allocator import keep_freed_memory
 from dmte.config import Settings
@@ -31,6 +32,7 @@ from dmte.team import ALONE, Team
 from dmte.text import LearnedWeights, TokenizedTexts, encoder_input, tokenized
 from dmte.text.letters import are_short
 from dmte.trained import TrainedModel, build_model, embed_halves, environment
+from dmte.walk_half import chosen_share, joined, walk_ends
 from dmte.width import divided_start
 
 FEWEST_HELD_BACK = 8
@@ -109,11 +111,12 @@ class TrainingRun:
             settings,
             letters=reads_letters(settings, words),
             word_weights=self._learns and learns_words(settings, held_back),
+            structure_share=None if chooses_share(settings) else settings.structure_share or 0.0,
         )
         texts = encoder_input(settings.encoder, words, network.features)
         if settings.has_fixed_texts:
             start = divided_start(settings, splits, texts, seed, team)
-            settings = settings.with_dim(start.dim) if settings.is_all_text else settings
+            settings = settings.with_half(start.dim) if settings.is_all_text else settings
         self.settings = settings
         self._refuse_too_large()
         self._vocabulary_size = texts.vocabulary_size
@@ -225,6 +228,7 @@ class TrainingRun:
         >>> TrainingRun(read_network("concepts"), Settings(dim=64), seed=0).gathered()
         TrainedModel(Embedding(432 vertices × 64, of which 64 from text), seed 0)
         """
+        settings = self.settings.with_structure_share(self._structure_share())
         model, members = self._averaged(), self.folds[0].edges.members
         texts = self._texts
         if isinstance(model.encoder, LearnedWeights):
@@ -235,12 +239,16 @@ class TrainingRun:
             None if half is None else self.team.on_first(half, self.settings.half)
             for half in embed_halves(model, texts, transition, members)
         )
+        ends = self._walk_ends() if settings.structure_share else None
         whole = self._put_together(model)
         if whole is None or text is None:
             return None
         vectors = text if structure is None else torch.cat([text, structure], dim=1)
+        if ends is not None and settings.structure_share:
+            whole.structure_share = settings.structure_share
+            vectors = joined(text, ends, settings.structure_share)
         return TrainedModel(
-            self.settings,
+            settings,
             self.seed,
             self.network,
             self.vocabulary,
@@ -248,6 +256,19 @@ class TrainingRun:
             Embedding(self.network.ids, vectors, text.shape[1]),
             tuple(self.history),
         )
+
+    def _structure_share(self) -> float:
+        """Return what share of a score links alone have: what was asked for, or is best."""
+        if self.settings.structure_share is not None:
+            return self.settings.structure_share
+        judged = [found for fold in self.folds if (found := fold.judged_by_halves()) is not None]
+        return chosen_share(judged) if judged else 0.0
+
+    def _walk_ends(self) -> Tensor | None:
+        """Return where walks end, on the first process of the team."""
+        adjacency, half = self.network.adjacency(), self.settings.half
+        own = walk_ends(adjacency, half, self.seed, self.team, self.dtype)
+        return self.team.on_first(own, half)
 
     def _averaged(self) -> DiffusionMaps:
         """Return the mean of the models of all folds."""
@@ -308,6 +329,11 @@ def learns_words(settings: Settings, held_back: int) -> bool:
     if settings.encoder != "spectral":
         return False
     return _are_few(held_back) if settings.word_weights is None else settings.word_weights
+
+
+def chooses_share(settings: Settings) -> bool:
+    """Return whether held-back edges choose what share of a score links alone have."""
+    return settings.structure_share is None and settings.dim is None and settings.can_share
 
 
 def num_folds(settings: Settings, held_back: int) -> int:

@@ -22,6 +22,9 @@ script, the paper's recipe, seeds 0 and 1; the whole vector, then the structure 
     diffusion map          91.22 93.07 / 85.64 87.66       93.65 93.83 / 83.90 83.60
     objective's maximum    91.35 93.17 / 85.95 88.10       93.71 93.82 / 85.15 84.27
 
+Where walks end (``walk_half``), which is not learned, a new vertex gets the mean of its neighbors,
+since its walks go on from there.
+
 The maximum gains 0.13 at most where it counts, and every step to it looks at every old vertex.
 The others only look at what a walker reaches: the cost is that of one propagation over the old
 vertices within H - 1 hops of the new ones, at worst over the whole graph, whose edges are listed
@@ -45,6 +48,7 @@ from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.sparse import SparseMatrix
 from dmte.text import EncoderInput, FeatureRows, FrozenFeatures, TokenizedTexts, Vocabulary
+from dmte.walk_half import text_half
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +90,10 @@ def embed_unseen(
     with torch.no_grad():
         prepared = model.encoder.prepare(texts)
         text = model.text_embedding(prepared, transition)[len(near) :]
-        if model.structure is None:
+        if share := model.structure_share:
+            transition = _extended_walk(network, near, extension)
+            text = text_half(text, share)
+        elif model.structure is None:
             return Embedding(extension.ids, text, text.shape[1])
         structure = _structure_half(model, embedding, torch.from_numpy(near), transition)
         return Embedding(extension.ids, torch.cat([text, structure], dim=1), text.shape[1])

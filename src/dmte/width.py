@@ -54,7 +54,7 @@ def spectral_start(
     projected = widest.project(texts)
     found = dict.fromkeys(widths, 0.0)
     for width in widths:
-        model = build_model(settings.with_dim(width), 0, 0, seed)
+        model = build_model(settings.with_half(width), 0, 0, seed)
         narrow = normalize(projected[:, :width])
         for train, held_back in judged:
             vectors = embed_network(model, train, narrow, none_linked)

@@ -97,17 +97,18 @@ def _lines(found: "Explanation", trained: "TrainedModel", k: int) -> Iterator[st
         start = f"{letter}  {shorten(name, names):<{names}}  "
         yield start + shorten(network.texts[network.position(name)], width - len(start))
     yield f"score {found.score:.3f}, {'linked' if found.is_linked else 'not linked'}"
-    yield from _half_lines(found)
+    yield from _half_lines(found, is_learned=trained.settings.structure)
     yield from _word_lines(found, trained, k)
     yield from _vertex_lines(found, k, width // 2)
     yield from _connection_lines(found, k, width, directed=network.directed)
 
 
-def _half_lines(found: "Explanation") -> Iterator[str]:
+def _half_lines(found: "Explanation", *, is_learned: bool) -> Iterator[str]:
     yield "\nhalves"
     yield _line(found.text, found, "text")
     if found.structure is not None:
-        yield _line(found.structure, found, "structure, a learned vector per vertex")
+        what = "a learned vector per vertex" if is_learned else "where walks along links end"
+        yield _line(found.structure, found, f"structure, {what}")
     yield "\nhops of the text half"
     for hop, value in enumerate(found.hops.tolist()):
         away = f"texts {hop} step{'s' * (hop > 1)} away" if hop else "own texts"

@@ -43,6 +43,7 @@ from dmte.launcher import (
 from dmte.network import TextualNetwork
 from dmte.storage import is_stored, refuse_unwritable
 from dmte.team import Team, opened_by_all
+from dmte.trained import TrainedModel
 from dmte.training import EpochReport, TrainingRun
 
 MOST_THREADS = 1024
@@ -102,10 +103,11 @@ def _train(order: Order, checkpoints: Checkpoints, team: Team) -> None:
     run = _open_run(order, network, checkpoints.folder, team)
     started, first_epoch = time.perf_counter(), run.epoch
     _run_epochs(run, checkpoints, quiet=quiet)
-    _finish(run, order.out, checkpoints.folder)
+    trained = _finish(run, order.out, checkpoints.folder)
     seconds = time.perf_counter() - started
-    if team.is_first:
-        _print_summary(run, first_epoch, seconds, order.out, as_json=order.as_json)
+    if trained is not None:
+        done = Done(run, trained.settings, first_epoch, seconds, order.out)
+        _print_json(done) if order.as_json else _print_summary(done)
 
 
 def _are_to_be_started(processes: int | None, source: NetworkSource) -> bool:
@@ -145,8 +147,11 @@ def _run_epochs(run: TrainingRun, checkpoints: Checkpoints, *, quiet: bool) -> N
             checkpoints.save_if_due(run)
 
 
-def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> None:
-    """Store the model, and remove the checkpoint that is no longer needed."""
+def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> TrainedModel | None:
+    """Store the model, remove the checkpoint that is no longer needed, and return the model.
+
+    Only the first process of a team has it.
+    """
     trained = run.gathered()
 
     def store() -> None:
@@ -157,6 +162,7 @@ def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> None:
                 shutil.rmtree(checkpoint.rename(checkpoint.with_name(f".{checkpoint.name}.done")))
 
     run.team.let_first(store)
+    return trained
 
 
 def checkpoint_folder(out: Path) -> Path:
@@ -236,28 +242,43 @@ def _positive(name: str, number: int) -> int:
     return number
 
 
-def _print_summary(
-    run: TrainingRun, first_epoch: int, seconds: float, out: Path, *, as_json: bool
-) -> None:
-    best = run.best
-    if as_json:
-        summary = {
-            "model": str(out),
-            "vertices": run.network.num_vertices,
-            "edges": len(run.network.edges),
-            "seed": run.seed,
-            "epochs": run.epoch,
-            "resumed_after_epoch": first_epoch or None,
-            "train_seconds": round(seconds, 3),
-            "validation_auc": None if best is None else best.auc,
-            "settings": run.settings.to_dict(),
-        }
-        json.dump(summary, sys.stdout, indent=2)
-        print()
-        return
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A training that is over, and its model stored."""
+
+    run: TrainingRun
+    settings: Settings
+    """Of the model, with everything chosen that was left open."""
+    first_epoch: int
+    """Epochs made before, where it was resumed."""
+    seconds: float
+    out: Path
+
+
+def _print_json(done: Done) -> None:
+    run, best = done.run, done.run.best
+    summary = {
+        "model": str(done.out),
+        "vertices": run.network.num_vertices,
+        "edges": len(run.network.edges),
+        "seed": run.seed,
+        "epochs": run.epoch,
+        "resumed_after_epoch": done.first_epoch or None,
+        "train_seconds": round(done.seconds, 3),
+        "validation_auc": None if best is None else best.auc,
+        "settings": done.settings.to_dict(),
+    }
+    json.dump(summary, sys.stdout, indent=2)
+    print()
+
+
+def _print_summary(done: Done) -> None:
+    run, first = done.run, done.first_epoch
     print(f"{run.network!r}")
-    resumed = f", resumed after epoch {first_epoch}" if first_epoch else ""
-    print(f"{run.epoch - first_epoch} epochs in {seconds:.1f} s, seed {run.seed}{resumed}")
-    if best is not None or not run.history:
+    resumed = f", resumed after epoch {first}" if first else ""
+    print(f"{run.epoch - first} epochs in {done.seconds:.1f} s, seed {run.seed}{resumed}")
+    if run.best is not None or not run.history:
         print(outcome(run.history))
-    print(f"model in {out}")
+    if share := done.settings.structure_share:
+        print(f"links alone have {100 * share:g} % of a score, texts the rest (--structure-share)")
+    print(f"model in {done.out}")

@@ -7,9 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dmte.config import Settings
-
-NOISE = 2.0
-"""Standard errors that a difference must exceed."""
+from dmte.ranking import NOISE
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,174 @@
+"""The structure half that is not learned: where walks end, and when held-back edges ask for it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from dmte.config import Settings
+from dmte.evaluation import strict_task
+from dmte.method import DmteMethod
+from dmte.network import TextualNetwork
+from dmte.network.synthetic import PlantedTopics
+from dmte.randomness import generator_for
+from dmte.trained import TrainedModel
+from dmte.training import TrainingRun
+from dmte.walk_half import HOP_WEIGHTS, LEAST_GAIN, SHARES, Judged, chosen_share, joined, walk_ends
+
+LONELY = 7  # The vertex without edges of the planted network.
+
+
+@pytest.fixture(scope="module")
+def hardly_told() -> TextualNetwork:
+    """Six communities whose texts are drawn from two thousand words that nobody owns."""
+    return PlantedTopics(
+        num_vertices=300,
+        num_topics=6,
+        edges_per_vertex=5,
+        words_per_topic=2000,
+        own_word_probability=0.0,
+    ).draw(torch.Generator().manual_seed(0))
+
+
+@pytest.fixture(scope="module")
+def shared(hardly_told: TextualNetwork) -> TrainedModel:
+    return DmteMethod.of(Settings(dim=32, epochs=1, structure_share=0.3)).train(hardly_told, seed=0)
+
+
+def test_walks_end_where_dense_powers_say(planted: TextualNetwork) -> None:
+    dense = planted.adjacency().toarray()
+    dense[LONELY, LONELY] = 1.0
+    walk = torch.from_numpy(dense / dense.sum(axis=1, keepdims=True)).float()
+    drawn = torch.randn(80, 6, generator=generator_for(3, "walk ends"))
+    slow = torch.zeros(80, 6)
+    for hop, weight in enumerate(HOP_WEIGHTS):
+        slow += weight * torch.linalg.matrix_power(walk, hop) @ drawn
+    slow[LONELY] = 0.0
+    found = walk_ends(planted.adjacency(), 6, seed=3)
+    torch.testing.assert_close(found, normalize(slow), atol=1e-5, rtol=0)
+
+
+def test_a_score_is_shared_between_text_and_walks() -> None:
+    generator = torch.Generator().manual_seed(0)
+    text, walks = (normalize(torch.randn(5, 4, generator=generator)) for _ in range(2))
+    both = joined(text, walks, 0.3)
+    torch.testing.assert_close(both @ both.T, 0.7 * text @ text.T + 0.3 * walks @ walks.T)
+    torch.testing.assert_close(both.norm(dim=1), torch.ones(5))
+
+
+def judged(lead: float, *, num_edges: int = 500, seed: int = 0) -> Judged:
+    """Return scores that tell edges by ``lead`` standard deviations."""
+    generator = torch.Generator().manual_seed(seed)
+    scores: Tensor = torch.randn(num_edges + 500, generator=generator)
+    return Judged(scores[:num_edges] + lead, scores[num_edges:])
+
+
+def test_links_have_a_share_where_they_tell_clearly_more() -> None:
+    by_text, by_walks = judged(0.1), judged(2.0, seed=1)
+    assert chosen_share([(by_text, by_walks)]) == max(SHARES)
+    assert chosen_share([(by_walks, by_text)]) == 0.0
+    equal = [(judged(1.0), judged(1.0, seed=1)), (judged(1.0, seed=2), judged(1.0, seed=3))]
+    assert chosen_share(equal) == 0.5
+
+
+def test_a_gain_that_may_be_noise_is_none() -> None:
+    few = judged(0.5, num_edges=4), judged(1.0, num_edges=4, seed=1)
+    many = judged(0.5), judged(1.0, seed=1)
+    assert chosen_share([few]) == 0.0
+    assert chosen_share([many]) > 0.0
+
+
+def test_a_gain_that_is_too_small_is_none() -> None:
+    """Walks that say of one edge in a thousand more than texts do."""
+    edges, non_edges = torch.ones(1000), torch.zeros(1000)
+    edges[:2] = -1.0
+    better = edges.clone()
+    better[0] = 2.0
+    by_text, by_walks = Judged(edges, non_edges), Judged(better, non_edges)
+    assert 0 < 0.001 < LEAST_GAIN
+    assert chosen_share([(by_text, by_walks)]) == 0.0
+
+
+def test_texts_that_say_nothing_are_helped_by_links(hardly_told: TextualNetwork) -> None:
+    task = strict_task(hardly_told, 0.8, seed=0)
+    settings = Settings(epochs=2)
+    open_share = DmteMethod.of(settings).train(task.train, seed=0)
+    texts_alone = DmteMethod.of(replace(settings, structure_share=0.0)).train(task.train, seed=0)
+    assert open_share.settings.structure_share in SHARES
+    assert open_share.embedding.vectors.shape[1] == open_share.settings.dim
+    assert open_share.settings.half == texts_alone.settings.half == texts_alone.settings.dim
+    assert task.auc(open_share.embedding) > task.auc(texts_alone.embedding) + 0.02
+
+
+def test_texts_that_say_enough_are_left_alone() -> None:
+    drawn = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(2))
+    trained = DmteMethod.of(Settings(epochs=2)).train(drawn, seed=0)
+    assert trained.settings.structure_share == 0.0
+    assert trained.embedding.structure.shape[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "columns"),
+    [
+        (Settings(dim=32, epochs=1), (32, 0)),
+        (Settings(dim=32, epochs=1, structure_share=0.5), (16, 16)),
+        (Settings(epochs=1, validation_fraction=0.0), (128, 0)),
+        (Settings(epochs=1, validation_fraction=0.0, structure_share=0.5), (128, 128)),
+    ],
+)
+def test_a_width_that_is_asked_for_is_that_of_the_vectors(
+    hardly_told: TextualNetwork, settings: Settings, columns: tuple[int, int]
+) -> None:
+    trained = DmteMethod.of(settings).train(hardly_told, seed=0)
+    embedding = trained.embedding
+    assert (embedding.text.shape[1], embedding.structure.shape[1]) == columns
+    assert trained.settings.dim == sum(columns)
+
+
+def test_a_model_with_walks_is_stored_and_read_again(shared: TrainedModel, tmp_path: Path) -> None:
+    shared.save(tmp_path / "model")
+    again = TrainedModel.load(tmp_path / "model")
+    assert again.settings == shared.settings
+    assert again.model.structure_share == 0.3
+    assert torch.equal(again.embedding.vectors, shared.embedding.vectors)
+    text = shared.network.texts[3]
+    assert torch.equal(again.embed_text(text), shared.embed_text(text))
+
+
+def test_the_same_seed_ends_walks_in_the_same_bits(shared: TrainedModel) -> None:
+    method = DmteMethod.of(Settings(dim=32, epochs=1, structure_share=0.3))
+    again = method.train(shared.network, seed=0)
+    assert torch.equal(again.embedding.vectors, shared.embedding.vectors)
+
+
+def test_a_new_vertex_ends_its_walks_where_its_neighbors_do(shared: TrainedModel) -> None:
+    network, structure = shared.network, shared.embedding.structure
+    near = [4, 9]
+    new = TextualNetwork(
+        ids=("new", "alone", *(network.ids[vertex] for vertex in near)),
+        texts=(network.texts[0], network.texts[1], "", ""),
+        edges=torch.tensor([[0, 2], [0, 3]]),
+        weights=torch.tensor([1.0, 3.0]),
+    )
+    before = shared.embedding.vectors.clone()
+    found = shared.embed(new)
+    mean = normalize(0.25 * structure[4] + 0.75 * structure[9], dim=0)
+    torch.testing.assert_close(found.structure[0], np.sqrt(0.3) * mean, atol=1e-5, rtol=0)
+    torch.testing.assert_close(found.text[1], shared.embed_text(network.texts[1]))
+    assert not found.structure[1].any()
+    assert torch.equal(shared.embedding.vectors, before)
+
+
+def test_judging_leaves_a_training_where_it_is(hardly_told: TextualNetwork) -> None:
+    run = TrainingRun(hardly_told, Settings(epochs=3), seed=0)
+    epochs = run.epochs()
+    next(epochs)
+    before = run.folds[0].parameters()
+    first = run.result().embedding.vectors
+    after = run.folds[0].parameters()
+    assert all(torch.equal(after[name], before[name]) for name in before)
+    assert torch.equal(run.result().embedding.vectors, first)
