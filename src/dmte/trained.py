@@ -158,8 +158,8 @@ class TrainedModel:
             )
         alone = self.model.transition_of(sp.csr_array((1, 1)))
         with torch.no_grad():
-            text = self.model.text_embedding(self.model.encoder.prepare(tokens), alone)[0]
-        return text_half(text, self.model.structure_share)
+            row = self.model.text_embedding(self.model.encoder.prepare(tokens), alone)[0]
+        return text_half(row, self.model.structure_share)
 
     def most_similar_to_text(
         self,

@@ -64,7 +64,7 @@ def walk_ends(
 
 def text_half(text: Float[Tensor, "*vertices dim"], share: float) -> Float[Tensor, "*vertices dim"]:
     """Return √(1 - β) V_t."""
-    return text * (1 - share) ** 0.5
+    return torch.mul(text, (1 - share) ** 0.5)
 
 
 def joined(
