@@ -83,6 +83,17 @@ def test_training_says_what_it_did_in_json(inside: Run) -> None:
     assert 0.4 < summary["validation_auc"] <= 1
 
 
+def test_a_model_with_walks_says_so_and_is_explained(inside: Run) -> None:
+    given = ("--dim", "16", "--epochs", "1", "--structure-share", "0.3", "--quiet")
+    done = inside("train", "concepts", "--out", "walked", *given)
+    assert "links alone have 30 % of a score" in done.stdout
+    why = inside("explain", "walked", "b-tree", "red-black-tree").stdout
+    assert "structure, where walks along links end" in why
+    found = json.loads(inside("explain", "walked", "b-tree", "red-black-tree", "--json").stdout)
+    assert sum(found["halves"].values()) == pytest.approx(found["score"], abs=1e-5)
+    assert "--structure-share" in inside("train", "--help", COLUMNS="200").stdout
+
+
 def test_progress_goes_to_stderr_and_the_result_to_stdout(dmte: Run) -> None:
     done = dmte("train", "concepts", "--out", "seen", "--dim", "16", "--epochs", "3")
     assert done.stdout.splitlines()[-1] == "model in seen"
