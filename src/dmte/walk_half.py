@@ -79,11 +79,10 @@ def chosen_share(judged: Sequence[tuple[Judged, Judged]]) -> float:
     """Return the β that tells held-back edges best, or 0 where that is no clear gain.
 
     Every training of a network holds other edges back, and has judged them by text and by walks.
-    Of several shares that is best whose gain is the most, less its noise.
     """
     gains = {share: _gain(judged, share) for share in SHARES}
-    best = max(SHARES, key=lambda share: gains[share].at_least)
-    return best if gains[best].mean >= LEAST_GAIN and gains[best].at_least > 0 else 0.0
+    clear = [share for share in SHARES if gains[share].is_clear]
+    return max(clear, key=lambda share: gains[share].mean, default=0.0)
 
 
 class _Gain(NamedTuple):
@@ -91,8 +90,8 @@ class _Gain(NamedTuple):
     error: float
 
     @property
-    def at_least(self) -> float:
-        return self.mean - NOISE * self.error
+    def is_clear(self) -> bool:
+        return self.mean >= max(LEAST_GAIN, NOISE * self.error)
 
 
 def _gain(judged: Sequence[tuple[Judged, Judged]], share: float) -> _Gain:
