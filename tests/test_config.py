@@ -3,13 +3,13 @@
 import ast
 import inspect
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
 
 from dmte import config
-from dmte.config import PAPER, RECIPES, VARIANTS, Settings
+from dmte.config import PAPER, RECIPES, SPECTRAL_ONLY, VARIANTS, Settings
 from dmte.errors import ConfigError
 from dmte.objective import ObjectiveWeights
 
@@ -107,6 +107,24 @@ def test_settings_survive_json(settings: Settings) -> None:
 def test_senseless_settings_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Settings(**change)
+
+
+@pytest.mark.parametrize("name", SPECTRAL_ONLY)
+@pytest.mark.parametrize("start", [*VARIANTS.values(), Settings(encoder="features")])
+def test_what_only_spectral_texts_have_is_refused_of_others(name: str, start: Settings) -> None:
+    values: dict[str, Any] = {field.name: getattr(start, field.name) for field in fields(start)}
+    for unasked in (None, False):
+        assert getattr(Settings(**values | {name: unasked}), name) is unasked
+    message = f"{name} must be false or left out with the encoder {start.encoder!r}; only 'spec"
+    with pytest.raises(ConfigError, match=message):
+        Settings(**values | {name: True})
+
+
+def test_settings_stored_with_what_changed_nothing_are_read_without_it() -> None:
+    stored = PAPER.to_dict() | {"letters": True, "word_weights": True}
+    assert Settings.from_dict(stored) == PAPER
+    spectral = Settings(letters=True, word_weights=True)
+    assert Settings.from_dict(spectral.to_dict()) == spectral
 
 
 def test_an_unknown_setting_is_refused_by_name() -> None:

@@ -180,7 +180,7 @@ def test_words_shared_along_links_count_more_than_those_shared_by_accident() -> 
         (Settings(), 1000, False),
         (Settings(word_weights=True), 1000, True),
         (Settings(word_weights=False), 999, False),
-        (Settings(encoder="features", word_weights=True), 999, False),
+        (Settings(encoder="features"), 999, False),
         (PAPER, 999, False),
     ],
 )
@@ -352,7 +352,7 @@ def test_a_model_says_whether_letters_were_read(
 
 def test_texts_that_are_not_spectral_have_no_letters(topics: TextualNetwork) -> None:
     featured = topics.with_features(torch.ones(topics.num_vertices, 4))
-    for settings in (Settings(encoder="features"), replace(PAPER, letters=True)):
+    for settings in (Settings(encoder="features"), replace(PAPER, letters=None)):
         assert TrainingRun(featured, settings, seed=0).settings.letters is False
 
 

@@ -193,6 +193,37 @@ def test_parameters_that_overflow_in_the_last_step_are_noticed(planted: TextualN
         next(run.epochs())
 
 
+@pytest.mark.parametrize(
+    ("settings", "rates"),
+    [
+        (PAPER, "a learning_rate below 0.003"),
+        (
+            Settings(word_weights=False),
+            "a learning_rate below 0.01 or a mixing_learning_rate below 0.001",
+        ),
+        (
+            Settings(word_weights=True),
+            "a learning_rate below 0.01, a mixing_learning_rate below 0.001 "
+            "or a word_learning_rate below 0.05",
+        ),
+        (
+            Settings(word_weights=False, text_diffusion=False),
+            "a mixing_learning_rate below 0.001",
+        ),
+    ],
+    ids=["paper", "mixing", "words", "mixing alone"],
+)
+def test_training_that_diverges_names_every_step_size_in_use(
+    planted: TextualNetwork, settings: Settings, rates: str
+) -> None:
+    settings = replace(settings, dim=16, validation_fraction=0.0, folds=1)
+    run = TrainingRun(planted, settings, seed=0)
+    for group in run.folds[0].optimizer.groups:
+        group.rate = float("inf")
+    with pytest.raises(TrainingError, match=f"in epoch 1; {rates} may help$"):
+        next(run.epochs())
+
+
 def test_a_result_stays_as_it_is_when_training_goes_on(planted: TextualNetwork) -> None:
     run = TrainingRun(planted, SMALL, seed=0)
     reports = run.epochs()

@@ -19,6 +19,8 @@ FEWEST_SCORED, MOST_STEPS = 8192, 50
 """Edges of a step and steps of an epoch, where neither is asked for."""
 HIDDEN_SHARE = 0.2
 """Of the edges, hidden from P per step at most; the share that worked in trials."""
+SPECTRAL_ONLY = ("letters", "word_weights")
+"""What only the encoder spectral has a use for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,7 @@ class Settings:
     """Looks without a better AUC before training stops."""
 
     def __post_init__(self) -> None:
-        for name in ("letters", "word_weights"):
+        for name in SPECTRAL_ONLY:
             if not isinstance(getattr(self, name), bool | None):
                 raise ConfigError(
                     f"{name} must be true, false or none, not {getattr(self, name)!r}"
@@ -138,6 +140,7 @@ class Settings:
         if self.encoder not in ENCODERS:
             known = ", ".join(ENCODERS)
             raise ConfigError(f"encoder must be one of {known}, not {self.encoder!r}")
+        self._check_spectral_only()
         _check_choice("activation", self.activation, ("tanh", "none"))
         _check_choice("transition", self.transition, tuple(TRANSITIONS))
         _check_choice("loss", self.loss, ("pointwise", "ranking"))
@@ -157,6 +160,14 @@ class Settings:
             if weights is not None and not _are_weights(weights):
                 raise ConfigError(f"{name} must be numbers of at least 0, not all 0: {weights!r}")
         self._check_structure_share()
+
+    def _check_spectral_only(self) -> None:
+        for name in SPECTRAL_ONLY:
+            if getattr(self, name) and self.encoder != "spectral":
+                raise ConfigError(
+                    f"{name} must be false or left out with the encoder {self.encoder!r}; "
+                    "only 'spectral' has a use for it"
+                )
 
     def _check_structure_share(self) -> None:
         share = self.structure_share
@@ -288,7 +299,11 @@ class Settings:
             for setting in fields(cls)
             if setting.name not in plain
         }
-        return cls(**plain, **older)
+        known = plain | older
+        if known["encoder"] != "spectral":
+            # Before they were refused they were stored as asked for, and changed nothing.
+            known |= {name: False for name in SPECTRAL_ONLY if known[name] is True}
+        return cls(**known)
 
 
 def _are_weights(numbers: object) -> bool:

@@ -6,7 +6,9 @@ the epoch, so all processes of a team draw the same. Each scores its own columns
 are summed in one place, and from there on everybody has the same loss.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -37,6 +39,10 @@ network's vectors have then to be worked out: on DBLP a step takes half of the t
 (97.8 on a fifth of the training edges, 55 %)."""
 EMPHASIS = "encoder.emphasis"
 """The weights of words among the parameters of a model."""
+OWN_RATES: Mapping[str, str] = MappingProxyType(
+    {"mixing.matrix": "mixing_learning_rate", EMPHASIS: "word_learning_rate"}
+)
+"""The setting with the step size of M and of the weights of words; others have learning_rate."""
 
 
 def draws_all(settings: Settings) -> bool:
@@ -256,8 +262,21 @@ class Fold:
         if not_finite:
             raise TrainingError(
                 f"{what} was no longer a finite number in epoch {epoch + 1}; "
-                f"a learning_rate below {self.settings.learning_rate:g} may help"
+                f"{self._smaller_steps()} may help"
             )
+
+    def _smaller_steps(self) -> str:
+        """Return every step size in use, as what to stay below.
+
+        Which of them is too large cannot be told: a loss of NaN soon makes all parameters NaN.
+        """
+        used = {OWN_RATES.get(name, "learning_rate") for name, _ in self.model.named_parameters()}
+        *most, last = (
+            f"a {rate} below {getattr(self.settings, rate):g}"
+            for rate in ("learning_rate", *OWN_RATES.values())
+            if rate in used
+        )
+        return f"{', '.join(most)} or {last}" if most else last
 
 
 def _numbered(
@@ -271,10 +290,9 @@ def _numbered(
 
 def _optimizer_of(model: DiffusionMaps, settings: Settings) -> Adam:
     """Return what makes the steps: those of M and of the weights of words have their own sizes."""
-    rates = {"mixing.matrix": settings.mixing_learning_rate, EMPHASIS: settings.word_learning_rate}
     parameters = dict(model.named_parameters())
-    apart = {name: parameters.pop(name) for name in rates if name in parameters}
+    apart = {name: parameters.pop(name) for name in OWN_RATES if name in parameters}
     optimizer = Adam(parameters.values(), settings.learning_rate)
     for name, parameter in apart.items():
-        optimizer.add([parameter], rates[name])
+        optimizer.add([parameter], getattr(settings, OWN_RATES[name]))
     return optimizer

@@ -399,6 +399,11 @@ SETTINGS = {
     ),
     "a recipe that is none": Case("train net.jsonl --out m --recipe cake", {}, "'cake'"),
     "a version that is none": Case("train net.jsonl --out m --variant best", {}, "'best'"),
+    "weights of words beside another encoder": Case(
+        "train net.jsonl --out m --recipe paper --word-weights",
+        {},
+        "word_weights must be false or left out with the encoder 'word-average'",
+    ),
     "no checkpoint to go on from": Case("train net.jsonl --out m --resume", {}, "m.checkpoint"),
     "settings that are no TOML": Case(
         "train net.jsonl --out m --settings s.toml", {"s.toml": "dim = = 3"}, "s.toml"
@@ -490,6 +495,16 @@ FEATURES = {
         f"{TRAIN_WITH} f.npy --settings s.toml",
         {"f.npy": array(5), "s.toml": 'encoder = "spectral"'},
         "not go with s.toml, which asks for the encoder spectral",
+    ),
+    "features beside what only words have": Case(
+        f"{TRAIN_WITH} f.npy --word-weights",
+        {"f.npy": array(5)},
+        "--word-weights is for words, and --features stand in their place",
+    ),
+    "features beside a file of settings with what only words have": Case(
+        f"{TRAIN_WITH} f.npy --settings s.toml",
+        {"f.npy": array(5), "s.toml": "letters = true"},
+        "letters must be false or left out with the encoder 'features'",
     ),
     "features that are not there": Case(f"{TRAIN_WITH} f.npy", {}, "f.npy"),
     "features for too few vertices": Case(f"{TRAIN_WITH} f.npy", {"f.npy": array(3)}, "3 rows"),

@@ -51,7 +51,7 @@ def settings_from(
     """Return a recipe, or a version of the paper, with a file and the given options put in.
 
     Where texts come as features, the encoder that reads them takes the place of the recipe's; but
-    another one that the user names is refused.
+    another one that the user names is refused, and so is what only words have.
 
     Raises:
         ConfigError: There is no such recipe or version, or the file or an option makes no sense.
@@ -62,6 +62,7 @@ def settings_from(
     start = _start(recipe, variant)
     if has_features:
         start = replace(start, encoder=FEATURES)
+        _refuse_words(options)
     given = {name: value for name, value in options.items() if value is not None}
     for name in ("hop_weights", "structure_hop_weights"):
         if name in given:
@@ -89,6 +90,18 @@ def _start(recipe: str | None, variant: str | None) -> "Settings":
     if variant is not None and variant not in VARIANTS:
         raise ConfigError(f"variant must be one of {', '.join(VARIANTS)}, not {variant!r}")
     return RECIPES[chosen] if variant is None else VARIANTS[variant]
+
+
+def _refuse_words(options: Mapping[str, Any]) -> None:
+    """Refuse an option beside features that only words have a use for."""
+    from dmte.config import SPECTRAL_ONLY
+
+    for name in SPECTRAL_ONLY:
+        if options.get(name):
+            raise ConfigError(
+                f"{_flag(name)} is for words, and --features stand in their place; "
+                "leave one of the two out"
+            )
 
 
 def _refuse_encoder(settings: "Settings", variant: str | None, file: Path | None) -> None:
@@ -122,12 +135,16 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
 
 def _option(setting: Field) -> Any:
     """Return the annotation of one option; None, its default, means as the recipe has it."""
-    flag = f"--{setting.name.replace('_', '-')}"
+    flag = _flag(setting.name)
     # Of ``int | None`` the int; what is no plain number is written as text with commas.
     chosen = next((_SCALARS[kind] for kind in setting.kind.split(" | ") if kind in _SCALARS), str)
     names = [f"{flag}/--no-{flag[2:]}"] if chosen is bool else [flag]
     description = f"{first_sentence(setting.words)} [{_shown(setting.default)}]"
     return Annotated[chosen | None, typer.Option(*names, help=description, show_default=False)]
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
 
 
 def _shown(default: str) -> str:

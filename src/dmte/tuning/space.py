@@ -2,7 +2,8 @@
 
 λ_h = decay^h, so that the number of hops H and one number stand for the hop weights. A recipe
 brings what is not in the space: the encoder, the number of epochs, when to stop. Where vertices
-come with features, every recipe reads those, and there are no words to leave out.
+come with features, every recipe reads those, and there are no words to leave out. Letters and
+weights of words are for spectral texts: a point that asks for them with others does without.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,12 +11,12 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from dmte.config import RECIPES, Settings
+from dmte.config import RECIPES, SPECTRAL_ONLY, Settings
 from dmte.network import TextualNetwork
 
 DEFAULT = "recommended"
 OPEN, OTHERWISE_OPEN = "open", 200  # What is left open, and the width where it cannot be.
-OF_WORDS = frozenset({"letters", "word_weights", "word_dropout"})
+OF_WORDS = frozenset({*SPECTRAL_ONLY, "word_dropout"})
 """What changes nothing where there are no words."""
 
 
@@ -76,7 +77,9 @@ class Space:
         if values["dim"] == OPEN:
             is_open = replace(start, structure=values["structure"], dim=OTHERWISE_OPEN).is_all_text
             values["dim"] = None if is_open else OTHERWISE_OPEN
-        values |= {name: None for name in ("letters", "word_weights") if values.get(name) == OPEN}
+        values |= {name: None for name in SPECTRAL_ONLY if values.get(name) == OPEN}
+        if start.encoder != "spectral":
+            values |= {name: False for name in SPECTRAL_ONLY if name in values}
         for name in ("learning_rate", "mixing_learning_rate", "sharpness", "noise_power"):
             values[name] = float(f"{values[name]:.3g}")  # More digits would only look precise.
         return replace(start, hop_weights=weights, **values)
@@ -89,7 +92,7 @@ class Space:
         # Any weights λ become the decay that leads from the first to the last.
         decay = (weights[-1] / weights[0]) ** (1 / (len(weights) - 1)) if len(weights) > 1 else 1.0
         point |= {"recipe": recipe, "decay": round(decay, 4)}
-        left_open = ("dim", "letters", "word_weights")
+        left_open = ("dim", *SPECTRAL_ONLY)
         point |= {name: OPEN for name in left_open if getattr(settings, name) is None}
         return {name: _inside(point[name], kind) for name, kind in self.ranges.items()}
 
