@@ -234,7 +234,11 @@ class Settings:
 
     @property
     def can_share(self) -> bool:
-        """Whether links alone can have a share of a score (``structure_share``)."""
+        """Whether links alone can have a share of a score (``structure_share``).
+
+        >>> Settings().can_share, Settings(structure=True, dim=64).can_share
+        (True, False)
+        """
         return self.is_all_text and self.unit_rows
 
     @property
@@ -262,7 +266,11 @@ class Settings:
         return replace(self, dim=dim)
 
     def with_half(self, half: int) -> "Settings":
-        """Return these settings with the width of the text half chosen."""
+        """Return these settings with the width of the text half chosen.
+
+        >>> Settings().with_half(64).dim, Settings(structure_share=0.5).with_half(64).dim
+        (64, 128)
+        """
         return self.with_dim(half * self._num_halves)
 
     def with_structure_share(self, share: float) -> "Settings":
