@@ -56,11 +56,16 @@ def walk_ends(
     >>> bool(torch.allclose(ends[0], ends[1])), bool(ends[2].any())
     (True, False)
     """
+    # Walks never reach a vertex without an edge, and of many networks that is most of them.
+    linked = np.flatnonzero(adjacency.sum(axis=0) + adjacency.sum(axis=1))
+    rows = torch.from_numpy(linked)
     drawn = torch.randn(adjacency.shape[0], dim, generator=generator_for(seed, "walk ends"))
-    own = drawn[:, team.own(dim)].to(dtype).contiguous()
-    ends = unit_rows(diffuse(transition_matrix(adjacency, dtype), own, HOP_WEIGHTS), team)
-    degrees = np.asarray(adjacency.sum(axis=0) + adjacency.sum(axis=1))
-    return ends.mul_(torch.from_numpy(degrees > 0).unsqueeze(1))
+    own = drawn[rows, team.own(dim)].to(dtype)
+    del drawn
+    walk = transition_matrix(adjacency[linked][:, linked], dtype)
+    ends = torch.zeros(adjacency.shape[0], own.shape[1], dtype=dtype)
+    ends[rows] = unit_rows(diffuse(walk, own, HOP_WEIGHTS), team)
+    return ends
 
 
 def text_half(text: Float[Tensor, "*vertices dim"], share: float) -> Float[Tensor, "*vertices dim"]:
