@@ -50,11 +50,10 @@ def main() -> None:
     print(f"{'':<26}{'seconds':^30}{'MB on top':^20}{'MB in all':>10}")
     heads = ("taken", "CPU", "estimate", "taken", "estimate", "taken")
     print(f"{'method':<26}" + "".join(f"{head:>10}" for head in heads))
-    results = {}
     for method in chosen:
-        results[method] = measure_apart(method, arguments)
-        print(line(method, results[method]), flush=True)
-    store(f"{arguments.network} {arguments.train_fraction:g}", results, arguments.threads)
+        measured = measure_apart(method, arguments)
+        print(line(method, measured), flush=True)
+        store(f"{arguments.network} {arguments.train_fraction:g}", method, measured, arguments)
 
 
 def parse() -> argparse.Namespace:
@@ -75,7 +74,8 @@ def measure_apart(method: str, arguments: argparse.Namespace) -> dict[str, Any]:
     command += ["--threads", str(arguments.threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        return {"problem": done.stderr.strip().splitlines()[-1]}
+        said = done.stderr.strip().splitlines()
+        return {"problem": said[-1] if said else f"ended with code {done.returncode}, silently"}
     measured: dict[str, Any] = json.loads(done.stdout)
     return measured
 
@@ -121,20 +121,20 @@ FIGURES = (
 )
 
 
-def store(network: str, results: dict[str, Any], threads: int) -> None:
-    """Put the results into the file, with what made them."""
+def store(
+    network: str, method: str, measured: dict[str, Any], arguments: argparse.Namespace
+) -> None:
+    """Put a method's figures into the file, with what made them."""
     machine = {
         "processor": processor(),
-        "threads": threads,
+        "threads": arguments.threads,
         "torch": torch.__version__,
         "python": platform.python_version(),
         "revision": revision(),
     }
     kept = json.loads(PATH.read_text()) if PATH.exists() else {}
-    merged = kept.get(network, {}) | {
-        method: measured | {"machine": machine} for method, measured in results.items()
-    }
-    kept[network] = {method: merged[method] for method in METHODS if method in merged}
+    merged = kept.get(network, {}) | {method: measured | {"machine": machine}}
+    kept[network] = {name: merged[name] for name in METHODS if name in merged}
     PATH.write_text(json.dumps(kept, indent=1) + "\n")
 
 

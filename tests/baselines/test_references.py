@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from dmte.baselines import BASELINES, AdamicAdar, RandomVectors, TfIdf
+from dmte.errors import ConfigError
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
@@ -55,3 +56,8 @@ def test_a_reference_that_reads_something_beats_chance(name: str) -> None:
     network = PlantedTopics(num_vertices=400).draw(torch.Generator().manual_seed(0))
     task = strict_task(network, 0.8, seed=0)
     assert task.auc(BASELINES[name].fit(task.train, 0)) > 0.52
+
+
+def test_random_vectors_without_a_width_are_refused() -> None:
+    with pytest.raises(ConfigError, match="dim must be at least 1, not -1"):
+        RandomVectors(dim=-1)

@@ -166,6 +166,15 @@ def test_what_is_not_there_is_refused_in_a_line_that_says_what_to_do(
         assert "\n" not in str(Sentence(folder=folder).why_not())
 
 
+def test_vectors_that_are_changed_do_not_change_the_next_ones(sentence_model: Path) -> None:
+    pytest.importorskip("model2vec", reason="model2vec is not installed")
+    method = Sentence(folder=str(sentence_model))
+    vectors = method.fit(NETWORK, 0).vectors
+    before = vectors.clone()
+    vectors.zero_()
+    assert torch.equal(method.fit(NETWORK, 0).vectors, before)
+
+
 def test_a_damaged_model_is_a_sentence(sentence_model: Path, tmp_path: Path) -> None:
     pytest.importorskip("model2vec", reason="model2vec is not installed")
     damaged = shutil.copytree(sentence_model, tmp_path / "damaged")

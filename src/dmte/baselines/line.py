@@ -173,9 +173,10 @@ class Line:
     num_negatives: int = 5
     """Negatives per edge, K (Tang et al. 2015)."""
     min_neighbors: int = 20
-    """Vertices with fewer neighbors get their strongest second-order ones up to this number; 0
-    adds none. The authors' script goes up to 1000 on YouTube's sparse network; on
-    edges held back from the training edges of Cora's split 100, 20 gains nearly as much."""
+    """Vertices with fewer neighbors get their strongest second-order ones up to this number, in
+    which those that are neighbors already are counted again; 0 adds none. The authors' script goes
+    up to 1000 on YouTube's sparse network; on edges held back from the training edges of Cora's
+    split 100, 20 gains nearly as much."""
     samples_per_edge: int = 50
     """Edges sampled, over the number of directed edges, for each order. The authors' script draws
     ten billion for YouTube; 50 did as well as 100 on Cora's training edges."""

@@ -9,6 +9,7 @@ import torch
 
 from dmte.cost import FLOAT_BYTES, Cost, seconds_by_size
 from dmte.embedding import Embedding
+from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.randomness import generator_for
 
@@ -19,6 +20,10 @@ class RandomVectors:
 
     dim: int = 200
     """The width of a vector; the paper's."""
+
+    def __post_init__(self) -> None:
+        if self.dim < 1:
+            raise ConfigError(f"dim must be at least 1, not {self.dim}")
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
         """Draw one vector per vertex."""

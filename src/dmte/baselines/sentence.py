@@ -86,7 +86,7 @@ class Sentence:
             StorageError: The folder holds no model that can be read.
             MissingExtraError: The package that reads it is not installed.
         """
-        features = self.features(network)
+        features = self.features(network).clone()  # What is kept for the next fit must not change.
         return Embedding(network.ids, features, text_dim=features.shape[1])
 
     def estimate(self, network: TextualNetwork) -> Cost:

@@ -9,7 +9,9 @@ All products within one walk are two small matrix products, which is what makes 
 compiled code. For that, the positions of a walk share their negatives: M are drawn per walk and
 each counts K / M per pair, so the expectation is the same. The second difference from word2vec
 is the optimizer: updates of many walks are added up and scaled by AdaGrad (Duchi et al. 2011),
-because plain steps added up diverge. A vertex no walk visits keeps the vector zero.
+because plain steps added up diverge. The third is that word2vec shrinks the window at random, so
+that what is near counts more; here every distance counts alike, as in DeepWalk's Algorithm 2. A
+vertex no walk visits keeps the vector zero.
 """
 
 from collections.abc import Iterable, Sequence

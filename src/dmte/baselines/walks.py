@@ -10,7 +10,8 @@ All walkers step together on the rows of S. Node2Vec proposes as DeepWalk steps 
 probability α / max α, which needs no table per edge. A walk ends where no edge leads on. Both
 then learn by skip-gram with negative sampling. That is Node2Vec's own objective (except for how
 negatives are shared, see ``skipgram``), but DeepWalk's has a hierarchical softmax in its place:
-ours is Node2Vec's case p = q = 1.
+ours is Node2Vec's case p = q = 1. Its walks are uniform, of networks without weights; ours follow
+weights where there are some.
 
 Isolated vertices get the zero vector.
 """
@@ -141,7 +142,7 @@ class Walker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeepWalk:
-    """Uniform walks read by skip-gram (Perozzi et al. 2014)."""
+    """Walks that know nothing of where they came from, read by skip-gram (Perozzi et al. 2014)."""
 
     dim: int = 200
     """The width of a vector; DMTE's paper compares all methods at 200, DeepWalk's has 128."""
