@@ -2,7 +2,7 @@
 
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from math import isfinite
@@ -86,12 +86,15 @@ def _able(request: pytest.FixtureRequest) -> None:
 
 LESS_WORK = {"epochs": 4, "dim": 16, "walks_per_vertex": 2, "samples_per_edge": 5}
 
+LEARNS_BLOCKS = LESS_WORK | {"epochs": 60, "walks_per_vertex": 10, "learning_rate": 0.1}
+"""As little as lets every method tell blocks apart that nothing connects."""
 
-def quick(name: str) -> Method:
+
+def quick(name: str, settings: Mapping[str, float] = LESS_WORK) -> Method:
     """Return the method with less work to do, since the contract does not ask for quality."""
     method = METHODS[name]
     own = {setting.name for setting in fields(method)}  # type: ignore[arg-type]
-    return given_labels(replace(method, **{k: v for k, v in LESS_WORK.items() if k in own}))  # type: ignore[type-var]
+    return given_labels(replace(method, **{k: v for k, v in settings.items() if k in own}))  # type: ignore[type-var]
 
 
 def given_labels(method: Method) -> Method:
@@ -165,6 +168,45 @@ def test_an_embedding_has_the_networks_ids_in_their_order(name: str) -> None:
         assert list(found.ids) == list(network().ids)
         assert torch.isfinite(found.vectors).all()
         assert found.vectors.dtype == torch.float32
+
+
+@cache
+def blocks() -> Tensor:
+    """Return the block of each of 60 vertices: 12, 20 and 28 of them, in no order that repeats."""
+    sizes = torch.tensor([12, 20, 28])
+    mixed = torch.randperm(60, generator=torch.Generator().manual_seed(5))
+    return torch.arange(3).repeat_interleave(sizes)[mixed]
+
+
+@cache
+def network_of_blocks() -> TextualNetwork:
+    """Links and words within blocks only; a vertex without edges and one without text."""
+    pairs = all_pairs(60)
+    within = (pairs[:, 0] < pairs[:, 1]) & (blocks()[pairs[:, 0]] == blocks()[pairs[:, 1]])
+    edges = pairs[within & (torch.rand(3600, generator=torch.Generator().manual_seed(6)) < 0.5)]
+    texts = [
+        " ".join(f"w{block}x{(vertex + word) % 6}" for word in range(4))
+        for vertex, block in enumerate(blocks().tolist())
+    ]
+    texts[5] = ""
+    ids = tuple(f"v{vertex}" for vertex in range(60))
+    return TextualNetwork(ids=ids, texts=texts, edges=edges[(edges != 3).all(dim=1)])
+
+
+def contrast(found: Tensor, block: Tensor) -> float:
+    """Return how far pairs within a block score above those across, in standard deviations."""
+    within = block[:, None] == block
+    apart = ~torch.eye(60, dtype=torch.bool)
+    gap = found[within & apart].mean() - found[~within].mean()
+    return float(gap / found[apart].std())
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if name != "random"])
+def test_a_row_belongs_to_the_vertex_of_its_place(name: str) -> None:
+    """Blocks stand out where they are, and not once the vertices are turned by any number."""
+    found = scores(quick(name, LEARNS_BLOCKS).fit(network_of_blocks(), 0)).view(60, 60)
+    turned = max(contrast(found, blocks().roll(turn)) for turn in range(1, 60))
+    assert contrast(found, blocks()) > max(0.5, 3 * turned)
 
 
 def test_links_only_names_those_that_have_no_vectors(name: str) -> None:
