@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from dmte.baselines.lsa import latent_features
 from dmte.baselines.tadw import WALK_WEIGHTS, Tadw, solve_mapping, solve_structure
@@ -14,6 +15,7 @@ from dmte.errors import ConfigError
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.randomness import generator_for
 
 LONELY, WORDLESS = 7, 11  # Of the network ``planted``.
 DIM, FEATURE_DIM, REGULARIZATION = 6, 20, 0.2
@@ -86,6 +88,32 @@ def test_the_objective_never_increases(dense: Dense, mapping: Tensor) -> None:
         values.append(float(dense.objective(structure, mapping)))
     assert all(after <= before + 1e-9 for before, after in pairwise(values))
     assert values[-1] < values[0] - 0.1
+
+
+def factorize_slowly(dense: Dense, rounds: int, regularization: float) -> tuple[Tensor, Tensor]:
+    """Return W and T Hᵀ, from M as a matrix and from systems written out."""
+    mapping = torch.randn(
+        DIM, FEATURE_DIM, generator=generator_for(0, "TADW's H"), dtype=torch.float64
+    )
+    ridge, wide_ridge = (regularization * torch.eye(n) for n in (DIM, DIM * FEATURE_DIM))
+    for _ in range(rounds):
+        mapped = dense.features @ mapping.T
+        structure = 2 * dense.walks @ mapped @ torch.linalg.inv(2 * mapped.T @ mapped + ridge)
+        product = torch.kron(structure.T @ structure, dense.features.T @ dense.features)
+        target = 2 * (structure.T @ dense.walks @ dense.features).flatten()
+        mapping = torch.linalg.solve(2 * product + wide_ridge, target).view(DIM, FEATURE_DIM)
+    return structure, dense.features @ mapping.T
+
+
+@pytest.mark.parametrize(("rounds", "regularization"), [(1, 0.2), (3, 0.5)])
+def test_a_fit_is_the_slow_factorization_of_one_and_two_steps(
+    planted: TextualNetwork, dense: Dense, rounds: int, regularization: float
+) -> None:
+    method = Tadw(dim=DIM, feature_dim=FEATURE_DIM, rounds=rounds, regularization=regularization)
+    found = method.fit(planted, 0)
+    structure, text = factorize_slowly(dense, rounds, regularization)
+    torch.testing.assert_close(found.structure, normalize(structure).float())
+    torch.testing.assert_close(found.text, normalize(text).float())
 
 
 def test_the_vectors_are_both_halves_with_length_one(planted: TextualNetwork) -> None:

@@ -27,6 +27,16 @@ WEIGHTS = np.array(
     ]
 )
 """Undirected and weighted, with a triangle, a loop and weights of very different size."""
+ONE_WAY = np.array(
+    [
+        [0.0, 3.0, 1.0, 0.0, 2.0],
+        [4.0, 0.0, 2.0, 5.0, 1.0],
+        [0.0, 2.0, 0.0, 3.0, 1.0],
+        [2.0, 0.0, 4.0, 1.0, 0.0],
+        [0.0, 1.0, 0.0, 6.0, 0.0],
+    ]
+)
+"""Directed and weighted, with triangles of which many an edge leads one way only, and a loop."""
 SMALL = {"dim": 16, "walks_per_vertex": 3, "walk_length": 10, "window": 3}
 
 
@@ -50,17 +60,20 @@ def test_a_step_follows_the_weights() -> None:
 
 
 @pytest.mark.parametrize(("p", "q"), [(1.0, 1.0), (0.25, 4.0), (4.0, 0.5), (2.0, 2.0), (0.5, 1.0)])
-def test_a_biased_step_follows_the_second_order_probabilities(p: float, q: float) -> None:
-    walks = Walker.on(sp.csr_array(WEIGHTS), p, q).walk(
+@pytest.mark.parametrize("weights", [WEIGHTS, ONE_WAY], ids=["undirected", "directed"])
+def test_a_biased_step_follows_the_second_order_probabilities(
+    weights: np.ndarray, p: float, q: float
+) -> None:
+    walks = Walker.on(sp.csr_array(weights), p, q).walk(
         torch.arange(5).repeat(20_000), 3, generator()
     )
-    for before, at in zip(*WEIGHTS.nonzero(), strict=True):
+    for before, at in zip(*weights.nonzero(), strict=True):
         came = (walks[:, 0] == before) & (walks[:, 1] == at)
         if int(came.sum()) < 1000:
             continue
-        bias = np.where(WEIGHTS[before] > 0, 1.0, 1 / q)
+        bias = np.where(weights[before] > 0, 1.0, 1 / q)
         bias[before] = 1 / p
-        expected = WEIGHTS[at] * bias
+        expected = weights[at] * bias
         assert_frequencies(walks[came, 2], expected / expected.sum())
 
 
