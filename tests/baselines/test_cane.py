@@ -13,6 +13,7 @@ from dmte.baselines.cane_model import ContextAwareTexts
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
+from dmte.network.synthetic import PlantedTopics
 from dmte.objective import PARTS
 from dmte.randomness import generator_for
 from dmte.text import TokenizedTexts
@@ -191,3 +192,14 @@ def test_the_cost_is_said_before() -> None:
 def test_wrong_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Cane(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_pass_over_few_edges_makes_three_steps() -> None:
+    network = PlantedTopics(num_vertices=40).draw(torch.Generator().manual_seed(0))
+    trainer = CaneTrainer(network, Cane(dim=4), seed=0)
+    edges = len(trainer.edges)
+    for size, steps in ((1024, 3), (edges, 3), (edges // 2, 3), (edges // 4 + 1, 4)):
+        trainer.method = Cane(dim=4, batch_size=size)
+        batches = trainer.batches(0)
+        assert len(batches) == steps
+        assert torch.cat(batches).sort().values.tolist() == list(range(edges))
