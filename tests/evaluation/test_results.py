@@ -25,12 +25,12 @@ AHEAD_OF_THE_RECIPE = {
     # A sentence encoder has read much more than the titles of DBLP, a few words each.
     ("dblp-links", "15 %, strict", "sentence-diffused"),
     ("dblp-links", "55 %, strict", "sentence-diffused"),
-    # By three tenths of a point on three seeds.
-    ("cora-classes", "70 % labelled", "sentence-diffused"),
     ("dblp-classes", "10 % labelled", "sentence-diffused"),
     ("dblp-classes", "30 % labelled", "sentence-diffused"),
     ("dblp-classes", "50 % labelled", "sentence-diffused"),
     ("dblp-classes", "70 % labelled", "sentence-diffused"),
+    # By three tenths of a point on three seeds.
+    ("cora-classes", "70 % labelled", "sentence-diffused"),
 }
 """Every figure in which another method is better; one that no longer is has to go."""
 
