@@ -18,9 +18,10 @@ from dmte.network.synthetic import PlantedTopics
 from dmte.trained import TrainedModel
 
 RECIPES = {
-    "recommended": Settings(dim=32, epochs=3),
+    "recommended": Settings(dim=32, epochs=3, degree_power=0.0),
     "recommended with structure": Settings(dim=32, epochs=3, structure=True),
     "recommended with walks": Settings(dim=32, epochs=3, structure_share=0.3),
+    "recommended with lengths": Settings(dim=32, epochs=3, structure_share=0.3, degree_power=0.4),
     "mixed tanh": replace(PAPER, dim=16, epochs=3, mixing=True, unit_rows=True),
 } | {name: replace(settings, dim=16, epochs=3) for name, settings in VARIANTS.items()}
 LONELY, WORDLESS = 7, 11  # The vertices without edges and without text of the planted network.

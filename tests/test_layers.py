@@ -68,6 +68,7 @@ LAYERS = [
     "diffusion",
     "ranking",
     "walk_half",
+    "lengths",
     "allocator",
     "memory",
     "maker",

@@ -48,7 +48,9 @@ CHANGED = ("encoder", "text_diffusion", "structure")
 KINDS: dict[str, Settings] = {
     "recommended": Settings(dim=10, epochs=2, folds=2),
     "open width": Settings(epochs=1, folds=1),
-    "links have a share": Settings(dim=20, epochs=2, folds=2, structure_share=0.4),
+    "links have a share": Settings(
+        dim=20, epochs=2, folds=2, structure_share=0.4, degree_power=0.2
+    ),
     "recommended and structure": Settings(dim=20, epochs=2, structure=True, folds=1),
     "stopping early": replace(
         SMALL, validation_fraction=0.2, validate_every=1, hide_supervised=True, patience=1

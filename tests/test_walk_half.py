@@ -15,9 +15,10 @@ from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.randomness import generator_for
+from dmte.ranking import Judged
 from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
-from dmte.walk_half import HOP_WEIGHTS, LEAST_GAIN, SHARES, Judged, chosen_share, joined, walk_ends
+from dmte.walk_half import HOP_WEIGHTS, LEAST_GAIN, SHARES, chosen_share, joined, walk_ends
 
 LONELY = 7  # The vertex without edges of the planted network.
 

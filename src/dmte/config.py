@@ -72,6 +72,10 @@ class Settings:
     rows, diffused and not learned (see ``walk_half``). None lets held-back edges choose where dim
     is left open, and takes it only where that is a clear gain; 0 is no such half. The paper's is
     learned."""
+    degree_power: float | None = None
+    """What power of 1 + d / 3 the length of the vector of a vertex with d edges is: dot products
+    then count how readily a vertex is linked, and cosines do not (see ``lengths``). None lets
+    held-back edges choose; 0 is length 1. The paper has none."""
     min_count: int = 1
     """How often a word must occur to be learned; the paper keeps every word."""
     max_vocabulary: int | None = None
@@ -160,6 +164,7 @@ class Settings:
             if weights is not None and not _are_weights(weights):
                 raise ConfigError(f"{name} must be numbers of at least 0, not all 0: {weights!r}")
         self._check_structure_share()
+        self._check_degree_power()
 
     def _check_spectral_only(self) -> None:
         for name in SPECTRAL_ONLY:
@@ -179,6 +184,18 @@ class Settings:
         if share and not self.can_share:
             raise ConfigError(
                 "structure_share must be 0 unless vectors are fixed texts at length 1 "
+                "(unit_rows) and there is no learned structure half"
+            )
+
+    def _check_degree_power(self) -> None:
+        power = self.degree_power
+        if power is None:
+            return
+        if not _is_number(power) or not 0 <= power < float("inf"):
+            raise ConfigError(f"degree_power must be a number of at least 0 or none, not {power!r}")
+        if power and not self.can_share:
+            raise ConfigError(
+                "degree_power must be 0 unless vectors are fixed texts at length 1 "
                 "(unit_rows) and there is no learned structure half"
             )
 
@@ -234,7 +251,7 @@ class Settings:
 
     @property
     def can_share(self) -> bool:
-        """Whether links alone can have a share of a score (``structure_share``).
+        """Whether links alone can have a share of a score, and degrees a part in lengths.
 
         >>> Settings().can_share, Settings(structure=True, dim=64).can_share
         (True, False)
@@ -351,6 +368,7 @@ PAPER = Settings(
     unit_rows=False,
     structure=True,
     structure_share=0.0,
+    degree_power=0.0,
     letters=False,
     word_weights=False,
     word_dropout=0.0,

@@ -59,10 +59,14 @@ class Scales(NamedTuple):
     """1 / √d of the columns."""
 
 
+def mean_weight(adjacency: sp.csr_array) -> float:
+    """Return w, by which weights in other units change nothing; without edges any will do."""
+    return float(adjacency.data.mean()) if adjacency.nnz else 1.0
+
+
 def with_loops(adjacency: sp.csr_array) -> tuple[sp.csr_array, Scales]:
     """Return S + w I and what the symmetric P multiplies it by."""
-    # Weights in other units must not change what is kept; without edges any weight will do.
-    loop = float(adjacency.data.mean()) if adjacency.nnz else 1.0
+    loop = mean_weight(adjacency)
     kept = sp.csr_array(adjacency + loop * sp.eye_array(adjacency.shape[0]))
     return kept, Scales(loop, kept.sum(axis=1) ** -0.5, kept.sum(axis=0) ** -0.5)
 

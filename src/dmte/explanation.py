@@ -10,7 +10,8 @@ made of: hops h, vertices k whose texts came along, and words w of these texts.
     no diffusion            g_a0 = s_a
 
 with s_a = 1 / length where rows have length 1, else 1, times √(1 - β) where links alone have a
-share β of the score (``walk_half``); M the square matrix, or none; a_kw the
+share β of the score (``walk_half``) and times the length that the edges of a give its vector
+(``lengths``); M the square matrix, or none; a_kw the
 amount of word w in text k and d_w its vector. Under a tanh this is a rule, not a property: what
 goes in together comes out shared in proportion to what each brought in, before the tanh. Hops add
 up without it.
@@ -38,6 +39,7 @@ from torch import Tensor
 from dmte.connections import Route, common_neighbors, linked, strongest_routes
 from dmte.diffusion import HopFilters, transition_matrix
 from dmte.errors import ConfigError
+from dmte.lengths import degrees, lengths
 from dmte.model import DiffusionMaps
 from dmte.sparse import SparseMatrix
 from dmte.text import Vocabulary, encoder_input
@@ -231,7 +233,11 @@ class _Making:
             encoded = model.encoder(model.encoder.prepare(texts))
         features = encoded.double().numpy()
         mixing = np.eye(features.shape[1]) if model.mixing is None else _plain(model.mixing.matrix)
-        a, b = (_side(model, rows[:, reached], features, mixing) for rows in reach)
+        both = lengths(degrees(network.adjacency())[[i, j]], model.degree_power)
+        a, b = (
+            _side(model, rows[:, reached], features, mixing, length)
+            for rows, length in zip(reach, both, strict=True)
+        )
         return cls(a, b, reached, features, model.encoder.word_parts(texts), mixing)
 
     def hop_pairs(self) -> Float[np.ndarray, "hops hops"]:
@@ -318,12 +324,14 @@ def _side(
     reach: Float[np.ndarray, "hops reached"],
     features: Float[np.ndarray, "reached dim"],
     mixing: Float[np.ndarray, "dim dim"],
+    length: float,
 ) -> _Side:
+    """Return how the text half is made of a vertex whose vector has this length."""
     diffused = reach @ features
     gains = _gains(model, diffused)
     rows = (gains * diffused) @ mixing
-    length = np.linalg.norm(rows.sum(axis=0)) if model.unit_rows else 1.0
-    scale = (1 - model.structure_share) ** 0.5 / max(length, SMALLEST_LENGTH)
+    divisor = np.linalg.norm(rows.sum(axis=0)) if model.unit_rows else 1.0
+    scale = length * (1 - model.structure_share) ** 0.5 / max(divisor, SMALLEST_LENGTH)
     return _Side(reach, scale * gains, scale * rows)
 
 

@@ -9,7 +9,7 @@ are summed in one place, and from there on everybody has the same loss.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -20,18 +20,19 @@ from dmte.config import Settings
 from dmte.embedding import dot_products
 from dmte.entries import EdgeEntries
 from dmte.errors import TrainingError
+from dmte.lengths import degrees, length_products
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.objective import Scores, part_losses, ranking_losses, score_edges, weighted_sum
 from dmte.randomness import generator_for
-from dmte.ranking import auc
+from dmte.ranking import Judged, auc
 from dmte.sampling import NegativeSampler
 from dmte.sparse import SparseMatrix
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
 from dmte.team import ALONE, Team
 from dmte.text import EncoderInput, FixedTexts, LearnedWeights, SpectralWords
 from dmte.trained import build_model, embed_halves
-from dmte.walk_half import Judged, walk_ends
+from dmte.walk_half import walk_ends
 
 MOST_DRAWN = 4096
 """Vertices that the negatives of a step are drawn among, where all are drawn alike. Few of a large
@@ -60,6 +61,17 @@ class Best:
     last_auc: float = 0.0
     """Of the last look, best or not."""
     parameters: dict[str, Tensor] | None = None
+
+
+class Judgement(NamedTuple):
+    """What there is to know of the held-back pairs."""
+
+    text: Judged
+    """Their scores by texts, as they were told best."""
+    walks: Judged | None
+    """Their scores by where walks end; none where nobody asks."""
+    lengths: Judged
+    """The products of their lengths, for a = 1 (see ``lengths``)."""
 
 
 class Fold:
@@ -227,8 +239,8 @@ class Fold:
             for pairs in numbers.split([len(pairs) for pairs in asked])
         ]
 
-    def judged_by_halves(self) -> tuple[Judged, Judged] | None:
-        """Return what the held-back pairs score by texts at their best, and by where walks end.
+    def judged(self, *, by_walks: bool) -> Judgement | None:
+        """Return how the held-back pairs are told, by walks as well if asked.
 
         None where nothing is held back. All processes of a team have to call it.
         """
@@ -238,10 +250,12 @@ class Fold:
         self.model.load_state_dict(self.outcome(), strict=False)
         by_text = Judged(*self._judged(self.held_back))
         self.model.load_state_dict(now, strict=False)
-        half = self.settings.half
-        ends = walk_ends(self.train.adjacency(), half, self.seed, self.team, self.dtype)
-        pairs = self.held_back.edges, self.held_back.non_edges
-        return by_text, Judged(*(self.team.sum(dot_products(ends, some)) for some in pairs))
+        adjacency, pairs = self.train.adjacency(), (self.held_back.edges, self.held_back.non_edges)
+        found, walks = degrees(adjacency), None
+        if by_walks:
+            ends = walk_ends(adjacency, self.settings.half, self.seed, self.team, self.dtype)
+            walks = Judged(*(self.team.sum(dot_products(ends, some)) for some in pairs))
+        return Judgement(by_text, walks, Judged(*(length_products(found, some) for some in pairs)))
 
     def outcome(self) -> dict[str, Tensor]:
         """Return the parameters as they were at their best on the held-back edges, or as they are.

@@ -54,7 +54,6 @@ class DiffusionMaps(nn.Module):
         *,
         unit_rows: bool = False,
         transition: str = "walk",
-        structure_share: float = 0.0,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -63,8 +62,10 @@ class DiffusionMaps(nn.Module):
         self.mixing = mixing
         self.unit_rows = unit_rows
         self.transition = transition
-        self.structure_share = structure_share
+        self.structure_share = 0.0
         """β of a structure half that is not learned and not made here (see ``walk_half``)."""
+        self.degree_power = 0.0
+        """a of the lengths that vectors get in the end, which are not made here (``lengths``)."""
         self.team = ALONE
         self.axes: dict[str, int] = {}
         """Along which axis a table is divided over the team, by its name."""

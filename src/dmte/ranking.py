@@ -4,6 +4,7 @@ A score that is not a number is a mistake: an edge's loses to everything, any ot
 """
 
 import math
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -11,6 +12,13 @@ from torch import Tensor
 
 NOISE = 2.0
 """Standard errors that a difference of two AUCs must exceed to count."""
+
+
+class Judged(NamedTuple):
+    """What pairs score: edges, and pairs that are none."""
+
+    edges: Float[Tensor, " edges"]
+    non_edges: Float[Tensor, " non_edges"]
 
 
 def auc(positive: Float[Tensor, " positive"], negative: Float[Tensor, " negative"]) -> float:

@@ -58,8 +58,9 @@ def build_model(
         SquareMap(half) if settings.mixing else None,
         unit_rows=settings.unit_rows,
         transition=settings.transition,
-        structure_share=settings.structure_share or 0.0,
     )
+    model.structure_share = settings.structure_share or 0.0
+    model.degree_power = settings.degree_power or 0.0
     model.divide(team)
     return model
 

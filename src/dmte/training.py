@@ -21,18 +21,20 @@ from dmte.allocator import keep_freed_memory
 from dmte.config import Settings
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
-from dmte.fold import Best, Fold
+from dmte.fold import Best, Fold, Judgement
 from dmte.history import EpochRecord
+from dmte.lengths import chosen_power, degrees, stretched
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.objective import PARTS, weighted_sum
+from dmte.ranking import Judged
 from dmte.sparse import SparseMatrix
 from dmte.supervision import hold_back, num_judging
 from dmte.team import ALONE, Team
 from dmte.text import LearnedWeights, TokenizedTexts, encoder_input, tokenized
 from dmte.text.letters import are_short
 from dmte.trained import TrainedModel, build_model, embed_halves, environment
-from dmte.walk_half import chosen_share, joined, walk_ends
+from dmte.walk_half import chosen_share, joined, shared, walk_ends
 from dmte.width import divided_start
 
 FEWEST_HELD_BACK = 8
@@ -112,6 +114,7 @@ class TrainingRun:
             letters=reads_letters(settings, words),
             word_weights=self._learns and learns_words(settings, held_back),
             structure_share=None if chooses_share(settings) else settings.structure_share or 0.0,
+            degree_power=None if chooses_power(settings) else settings.degree_power or 0.0,
         )
         texts = encoder_input(settings.encoder, words, network.features)
         if settings.has_fixed_texts:
@@ -228,7 +231,7 @@ class TrainingRun:
         >>> TrainingRun(read_network("concepts"), Settings(dim=64), seed=0).gathered()
         TrainedModel(Embedding(432 vertices × 64, of which 64 from text), seed 0)
         """
-        settings = self.settings.with_structure_share(self._structure_share())
+        settings = self._chosen_settings()
         model, members = self._averaged(), self.folds[0].edges.members
         texts = self._texts
         if isinstance(model.encoder, LearnedWeights):
@@ -247,6 +250,9 @@ class TrainingRun:
         if ends is not None and settings.structure_share:
             whole.structure_share = settings.structure_share
             vectors = joined(text, ends, settings.structure_share)
+        if settings.degree_power:
+            whole.degree_power = settings.degree_power
+            vectors = stretched(vectors, degrees(self.network.adjacency()), settings.degree_power)
         return TrainedModel(
             settings,
             self.seed,
@@ -257,12 +263,19 @@ class TrainingRun:
             tuple(self.history),
         )
 
-    def _structure_share(self) -> float:
-        """Return what share of a score links alone have: what was asked for, or is best."""
-        if self.settings.structure_share is not None:
-            return self.settings.structure_share
-        judged = [found for fold in self.folds if (found := fold.judged_by_halves()) is not None]
-        return chosen_share(judged) if judged else 0.0
+    def _chosen_settings(self) -> Settings:
+        """Return the settings with what was left open till the end as held-back edges say."""
+        share, power = self.settings.structure_share, self.settings.degree_power
+        judged: list[Judgement] = []
+        if share is None or power is None:
+            found = [fold.judged(by_walks=share != 0) for fold in self.folds]
+            judged = [one for one in found if one is not None]
+        if share is None:
+            halves = [(one.text, one.walks) for one in judged if one.walks is not None]
+            share = chosen_share(halves) if halves else 0.0
+        if power is None:
+            power = chosen_power([(_score(one, share), one.lengths) for one in judged])
+        return replace(self.settings, degree_power=power).with_structure_share(share)
 
     def _walk_ends(self) -> Tensor | None:
         """Return where walks end, on the first process of the team."""
@@ -313,6 +326,11 @@ class TrainingRun:
             )
 
 
+def _score(judged: Judgement, share: float) -> Judged:
+    """Return what the held-back pairs score by texts and links together."""
+    return judged.text if judged.walks is None else shared(judged.text, judged.walks, share)
+
+
 def _mean(aucs: tuple[float, ...]) -> float | None:
     return sum(aucs) / len(aucs) if aucs else None
 
@@ -334,6 +352,11 @@ def learns_words(settings: Settings, held_back: int) -> bool:
 def chooses_share(settings: Settings) -> bool:
     """Return whether held-back edges choose what share of a score links alone have."""
     return settings.structure_share is None and settings.dim is None and settings.can_share
+
+
+def chooses_power(settings: Settings) -> bool:
+    """Return whether held-back edges choose how long the vectors of linked vertices are."""
+    return settings.degree_power is None and settings.can_share
 
 
 def num_folds(settings: Settings, held_back: int) -> int:

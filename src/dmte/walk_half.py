@@ -22,7 +22,7 @@ from torch import Tensor
 
 from dmte.diffusion import diffuse, transition_matrix
 from dmte.randomness import generator_for
-from dmte.ranking import NOISE, auc, auc_difference_error
+from dmte.ranking import NOISE, Judged, auc, auc_difference_error
 from dmte.rows import unit_rows
 from dmte.team import ALONE, Team
 
@@ -33,13 +33,6 @@ SHARES = (0.2, 0.5, 0.8)
 LEAST_GAIN = 0.0025
 """AUC that links alone must add; less is not worth twice the columns. Where texts say something it
 was 0.001 at most, on eight networks."""
-
-
-class Judged(NamedTuple):
-    """What pairs score by one half: held-back edges, and pairs that are none."""
-
-    edges: Float[Tensor, " edges"]
-    non_edges: Float[Tensor, " non_edges"]
 
 
 def walk_ends(
@@ -101,12 +94,12 @@ class _Gain(NamedTuple):
 
 def _gain(judged: Sequence[tuple[Judged, Judged]], share: float) -> _Gain:
     """Return how much better held-back edges are told with a share than by texts alone."""
-    pairs = [(_mixed(text, walks, share), text) for text, walks in judged]
+    pairs = [(shared(text, walks, share), text) for text, walks in judged]
     errors = [auc_difference_error(mixed, text) for mixed, text in pairs]
     mean = fmean(auc(*mixed) - auc(*text) for mixed, text in pairs)
     return _Gain(mean, math.hypot(*errors) / len(pairs))
 
 
-def _mixed(text: Judged, walks: Judged, share: float) -> Judged:
+def shared(text: Judged, walks: Judged, share: float) -> Judged:
     """Return the scores of ``joined`` vectors."""
     return Judged(*((1 - share) * a + share * b for a, b in zip(text, walks, strict=True)))

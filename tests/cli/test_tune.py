@@ -89,9 +89,10 @@ def test_training_takes_what_tuning_wrote(
     code, out, error = answer(*train, "--epochs", "2", "--dim", "32")
     assert code == 0, error
     trained = json.loads(out)["settings"]
-    told = {name: trained[name] for name in ("letters", "word_weights", "structure_share")}
+    left_open = ("letters", "word_weights", "structure_share", "degree_power")
+    told = {name: trained[name] for name in left_open}
     assert trained == json.loads(tuned.stdout)["settings"] | {"epochs": 2, "dim": 32} | told
-    # Left open by tuning, told by the texts, the number of edges and the width.
+    # Left open by tuning, told by the texts, the edges and the width.
     assert all(isinstance(value, bool | float) for value in told.values())
 
 

@@ -1,0 +1,180 @@
+"""Lengths by degree: how readily a vertex is linked, and when held-back edges ask for it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from dmte.config import Settings
+from dmte.evaluation import strict_task
+from dmte.lengths import DOUBLING, POWERS, chosen_power, degrees, length_products, stretched
+from dmte.method import DmteMethod
+from dmte.network import TextualNetwork
+from dmte.network.synthetic import LargeTopics, PlantedTopics
+from dmte.ranking import Judged
+from dmte.trained import TrainedModel
+
+STRETCHED = Settings(dim=32, epochs=1, degree_power=0.5)
+LONELY = 7  # The vertex without edges of the planted network.
+
+
+@pytest.fixture(scope="module")
+def with_hubs() -> TextualNetwork:
+    """Eight topics whose edges lead mostly to a few of their vertices."""
+    drawn = LargeTopics(
+        num_vertices=400, vertices_per_topic=50, edges_per_vertex=2, hub_exponent=0.8
+    )
+    return each_edge_once(drawn.draw(seed=0))
+
+
+def each_edge_once(network: TextualNetwork) -> TextualNetwork:
+    """Return the network with edges of weight 1, so that edges can be counted."""
+    edges = network.distinct_edges()[0]
+    return network.with_edges(edges, torch.ones(len(edges)))
+
+
+def edges_of(network: TextualNetwork, vertex: int) -> float:
+    """Return how many edges a vertex has, by looking at every one; half counts if one way."""
+    share = 0.5 if network.directed else 1.0
+    return sum(
+        share * (vertex in (source, target))
+        for source, target in network.edges.tolist()
+        if source != target
+    )
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_a_degree_counts_the_edges_at_a_vertex_but_for_loops(*, directed: bool) -> None:
+    edges = torch.tensor([[0, 1], [1, 2], [3, 1], [2, 2]])
+    network = TextualNetwork(ids=tuple("abcde"), texts=("",) * 5, edges=edges, directed=directed)
+    counted = [edges_of(network, vertex) for vertex in range(5)]
+    assert degrees(network.adjacency()) == pytest.approx(counted)
+
+
+def test_weights_in_other_units_make_no_other_degrees(planted: TextualNetwork) -> None:
+    adjacency = planted.adjacency()
+    adjacency.data = np.arange(1.0, 1 + adjacency.nnz)
+    found = degrees(adjacency)
+    assert degrees(sp.csr_array(60.0 * adjacency)) == pytest.approx(found)
+    assert found[LONELY] == 0
+
+
+def test_a_vector_is_as_long_as_its_degree_says() -> None:
+    vectors = normalize(torch.randn(4, 6, generator=torch.Generator().manual_seed(0)))
+    found = np.array([0.0, 1.0, 3.0, 12.0])
+    longer = stretched(vectors, found, 0.3)
+    slow = torch.tensor([(1 + degree / DOUBLING) ** 0.3 for degree in found.tolist()])
+    torch.testing.assert_close(longer.norm(dim=1), slow)
+    torch.testing.assert_close(normalize(longer), vectors)
+    torch.testing.assert_close(stretched(longer, found, -0.3), vectors)
+    assert stretched(vectors, found, 0.0) is vectors
+
+
+def judged(*, power: float, seed: int = 0) -> tuple[Judged, Judged]:
+    """Return scores of pairs, whose ends' lengths matter with a power, and these lengths."""
+    generator = torch.Generator().manual_seed(seed)
+    unit: Tensor = torch.rand(4000, generator=generator)
+    lengths = 1 + 5 * torch.rand(4000, generator=generator)
+    is_edge = unit * lengths**power > (unit * lengths**power).median()
+    return (
+        Judged(unit[is_edge], unit[~is_edge]),
+        Judged(lengths[is_edge], lengths[~is_edge]),
+    )
+
+
+def test_the_power_is_the_one_that_edges_were_made_by() -> None:
+    for power in (0.0, 0.2, 1.2):
+        assert chosen_power([judged(power=power)]) == power
+    assert chosen_power([judged(power=0.4, seed=1), judged(power=0.4, seed=2)]) == 0.4
+
+
+def test_of_equally_good_powers_the_smallest_is_taken() -> None:
+    apart = Judged(torch.tensor([9.0, 8.0]), torch.tensor([0.1]))
+    assert chosen_power([(apart, Judged(torch.ones(2), torch.ones(1)))]) == 0.0
+    assert chosen_power([]) == 0.0
+
+
+def test_products_are_those_of_the_two_lengths() -> None:
+    found = length_products(np.array([0.0, 3.0, 6.0]), torch.tensor([[0, 1], [1, 2]]))
+    assert found.tolist() == [2.0, 6.0]
+
+
+def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork) -> None:
+    task = strict_task(with_hubs, 0.7, seed=0)
+    chosen = DmteMethod.of(Settings(epochs=2)).train(task.train, seed=0)
+    plain = DmteMethod.of(Settings(epochs=2, degree_power=0.0)).train(task.train, seed=0)
+    power = chosen.settings.degree_power
+    assert power in POWERS
+    assert power > 0
+    assert chosen.model.degree_power == power
+    assert task.auc(chosen.embedding) > task.auc(plain.embedding) + 0.005
+    # Directions stay, and with them what is similar.
+    torch.testing.assert_close(normalize(chosen.embedding.vectors), plain.embedding.vectors)
+    sums = [edges_of(task.train, vertex) for vertex in range(400)]
+    slow = torch.tensor([(1 + degree / DOUBLING) ** power for degree in sums])
+    torch.testing.assert_close(chosen.embedding.vectors.norm(dim=1), slow)
+
+
+def test_vectors_keep_their_length_where_degrees_tell_nothing() -> None:
+    drawn = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(2))
+    trained = DmteMethod.of(Settings(epochs=2)).train(drawn, seed=0)
+    assert trained.settings.degree_power == 0.0
+    torch.testing.assert_close(trained.embedding.vectors.norm(dim=1), torch.ones(200))
+
+
+def test_nothing_is_chosen_where_nothing_is_held_back(with_hubs: TextualNetwork) -> None:
+    settings = Settings(dim=32, epochs=1, validation_fraction=0.0)
+    assert DmteMethod.of(settings).train(with_hubs, seed=0).settings.degree_power == 0.0
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.3], ids=["texts", "texts and walks"])
+def longer(request: pytest.FixtureRequest, with_hubs: TextualNetwork) -> TrainedModel:
+    settings = replace(STRETCHED, structure_share=request.param)
+    return DmteMethod.of(settings).train(with_hubs, seed=0)
+
+
+def test_a_model_with_lengths_is_stored_and_read_again(
+    longer: TrainedModel, tmp_path: Path
+) -> None:
+    longer.save(tmp_path / "model")
+    again = TrainedModel.load(tmp_path / "model")
+    assert again.settings == longer.settings
+    assert again.model.degree_power == 0.5
+    assert torch.equal(again.embedding.vectors, longer.embedding.vectors)
+
+
+def test_a_new_vertex_is_as_long_as_its_own_edges_say(longer: TrainedModel) -> None:
+    network, old = longer.network, longer.embedding
+    near = [4, 9]
+    new = TextualNetwork(
+        ids=("new", "alone", *(network.ids[vertex] for vertex in near)),
+        texts=(network.texts[0], network.texts[1], "", ""),
+        edges=torch.tensor([[0, 2], [0, 3], [0, 0]]),
+    )
+    found = longer.embed(new)
+    alone = 1.0 if old.structure.shape[1] == 0 else 0.7**0.5  # No walk ends anywhere.
+    expected = torch.tensor([(1 + 2 / DOUBLING) ** 0.5, alone])
+    torch.testing.assert_close(found.vectors.norm(dim=1), expected)
+    if old.structure.shape[1]:
+        ends = normalize(normalize(old.structure[near]).sum(dim=0), dim=0)
+        torch.testing.assert_close(normalize(found.structure[0], dim=0), ends, atol=1e-5, rtol=0)
+    torch.testing.assert_close(found.text[1], longer.embed_text(network.texts[1]))
+
+
+def test_new_vertices_of_a_directed_network_count_edges_by_halves() -> None:
+    drawn = PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(5))
+    directed = TextualNetwork(ids=drawn.ids, texts=drawn.texts, edges=drawn.edges, directed=True)
+    trained = DmteMethod.of(STRETCHED).train(each_edge_once(directed), seed=0)
+    new = TextualNetwork(
+        ids=("citing", "cited", drawn.ids[3]),
+        texts=(drawn.texts[0], drawn.texts[1], ""),
+        edges=torch.tensor([[0, 1], [0, 2]]),
+        directed=True,
+    )
+    expected = torch.tensor([(1 + 1 / DOUBLING) ** 0.5, (1 + 0.5 / DOUBLING) ** 0.5])
+    torch.testing.assert_close(trained.embed(new).vectors.norm(dim=1), expected)
