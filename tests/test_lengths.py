@@ -88,7 +88,7 @@ def judged(*, power: float, seed: int = 0) -> tuple[Judged, Judged]:
 
 
 def test_the_power_is_the_one_that_edges_were_made_by() -> None:
-    for power in (0.0, 0.2, 1.2):
+    for power in (0.0, 0.2, 0.8):
         assert chosen_power([judged(power=power)]) == power
     assert chosen_power([judged(power=0.4, seed=1), judged(power=0.4, seed=2)]) == 0.4
 
