@@ -12,7 +12,15 @@ from torch.nn.functional import normalize
 
 from dmte.config import Settings
 from dmte.evaluation import strict_task
-from dmte.lengths import DOUBLING, POWERS, chosen_power, degrees, length_products, stretched
+from dmte.lengths import (
+    DOUBLING,
+    FEWEST_JUDGING,
+    POWERS,
+    chosen_power,
+    degrees,
+    length_products,
+    stretched,
+)
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import LargeTopics, PlantedTopics
@@ -93,9 +101,23 @@ def test_the_power_is_the_one_that_edges_were_made_by() -> None:
     assert chosen_power([judged(power=0.4, seed=1), judged(power=0.4, seed=2)]) == 0.4
 
 
+def test_every_training_has_a_say() -> None:
+    none, most = judged(power=0.0), judged(power=0.8, seed=1)
+    assert 0 < chosen_power([none, most]) < 0.8
+
+
+def test_a_few_edges_choose_nothing() -> None:
+    unit, lengths = judged(power=0.8)
+    few = FEWEST_JUDGING - 1
+    cut = [Judged(one.edges[:few], one.non_edges) for one in (unit, lengths)]
+    assert chosen_power([(cut[0], cut[1])]) == 0.0
+    cut = [Judged(one.edges[: few + 1], one.non_edges) for one in (unit, lengths)]
+    assert chosen_power([(cut[0], cut[1])]) > 0.0
+
+
 def test_of_equally_good_powers_the_smallest_is_taken() -> None:
-    apart = Judged(torch.tensor([9.0, 8.0]), torch.tensor([0.1]))
-    assert chosen_power([(apart, Judged(torch.ones(2), torch.ones(1)))]) == 0.0
+    apart = Judged(torch.full((20,), 9.0), torch.tensor([0.1]))
+    assert chosen_power([(apart, Judged(torch.ones(20), torch.ones(1)))]) == 0.0
     assert chosen_power([]) == 0.0
 
 
@@ -130,6 +152,35 @@ def test_vectors_keep_their_length_where_degrees_tell_nothing() -> None:
 def test_nothing_is_chosen_where_nothing_is_held_back(with_hubs: TextualNetwork) -> None:
     settings = Settings(dim=32, epochs=1, validation_fraction=0.0)
     assert DmteMethod.of(settings).train(with_hubs, seed=0).settings.degree_power == 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_chosen"),
+    [
+        (Settings(dim=32, epochs=2), True),
+        (Settings(dim=64, epochs=1, structure=True), False),
+        (Settings(dim=32, epochs=1, unit_rows=False), False),
+    ],
+)
+def test_lengths_are_for_fixed_texts_at_length_1_of_any_width(
+    with_hubs: TextualNetwork, settings: Settings, *, is_chosen: bool
+) -> None:
+    trained = DmteMethod.of(settings).train(with_hubs, seed=0)
+    assert (trained.settings.degree_power != 0.0) is is_chosen
+
+
+def test_new_vertices_are_as_long_in_other_units_of_weight(with_hubs: TextualNetwork) -> None:
+    heavy = with_hubs.with_edges(with_hubs.edges, 60.0 * with_hubs.edge_weights)
+    found = []
+    for network, weight in ((with_hubs, 1.0), (heavy, 60.0)):
+        new = TextualNetwork(
+            ids=("new", network.ids[4]),
+            texts=(network.texts[0], ""),
+            edges=torch.tensor([[0, 1]]),
+            weights=torch.tensor([weight]),
+        )
+        found.append(DmteMethod.of(STRETCHED).train(network, seed=0).embed(new).vectors.norm())
+    torch.testing.assert_close(*found)
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.3], ids=["texts", "texts and walks"])

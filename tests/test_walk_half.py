@@ -19,6 +19,7 @@ from dmte.ranking import Judged
 from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
 from dmte.walk_half import HOP_WEIGHTS, LEAST_GAIN, SHARES, chosen_share, joined, walk_ends
+from dmte.walk_half import shared as shared_scores
 
 LONELY = 7  # The vertex without edges of the planted network.
 
@@ -59,6 +60,10 @@ def test_a_score_is_shared_between_text_and_walks() -> None:
     both = joined(text, walks, 0.3)
     torch.testing.assert_close(both @ both.T, 0.7 * text @ text.T + 0.3 * walks @ walks.T)
     torch.testing.assert_close(both.norm(dim=1), torch.ones(5))
+    by_text, by_walks, by_both = (
+        Judged(one[:1] @ one[1], one[:1] @ one[2]) for one in (text, walks, both)
+    )
+    torch.testing.assert_close(tuple(shared_scores(by_text, by_walks, 0.3)), tuple(by_both))
 
 
 def judged(lead: float, *, num_edges: int = 500, seed: int = 0) -> Judged:

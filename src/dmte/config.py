@@ -19,6 +19,8 @@ FEWEST_SCORED, MOST_STEPS = 8192, 50
 """Edges of a step and steps of an epoch, where neither is asked for."""
 HIDDEN_SHARE = 0.2
 """Of the edges, hidden from P per step at most; the share that worked in trials."""
+LARGEST_POWER = 4.0
+"""Of lengths: above, vectors of hubs soon do not fit into numbers of four bytes."""
 SPECTRAL_ONLY = ("letters", "word_weights")
 """What only the encoder spectral has a use for."""
 
@@ -63,7 +65,8 @@ class Settings:
     mixing: bool = True
     """Whether V_t is multiplied by a learned square matrix that starts as the identity."""
     unit_rows: bool = True
-    """Whether rows of V_t are divided by their length, so that a dot product is a cosine."""
+    """Whether rows of V_t are divided by their length, so that a dot product is a cosine, but for
+    what ``degree_power`` adds."""
     structure: bool = False
     """Whether there is a structure half, a learned row per vertex; without it v_i = v_i^t
     (version ii)."""
@@ -191,8 +194,10 @@ class Settings:
         power = self.degree_power
         if power is None:
             return
-        if not _is_number(power) or not 0 <= power < float("inf"):
-            raise ConfigError(f"degree_power must be a number of at least 0 or none, not {power!r}")
+        if not _is_number(power) or not 0 <= power <= LARGEST_POWER:
+            raise ConfigError(
+                f"degree_power must be a number from 0 to {LARGEST_POWER:g} or none, not {power!r}"
+            )
         if power and not self.can_share:
             raise ConfigError(
                 "degree_power must be 0 unless vectors are fixed texts at length 1 "

@@ -11,7 +11,8 @@ leaves f, λ, the step size and the number of epochs open, and every setting say
 That is ``dmte-paper``. ``dmte`` is the recommended recipe (``docs/recipe.md``): X are TF-IDF
 vectors, of short texts with groups of letters beside the words, in their strongest directions, in
 which only how much a word counts is learned; V_t = Σ_h W_h ⊙ P^h X, multiplied by a square matrix
-and with rows of length 1, is all there is of a vertex; an edge has to score above its negatives.
+and with rows of length 1, or longer where vertices with many edges are linked more readily, is all
+there is of a vertex; an edge has to score above its negatives.
 
 A vertex without edges keeps its walker, so its text half is made of its own text, and its structure
 half is zero. An empty text adds nothing; diffused, the texts of the neighbors do.

@@ -282,7 +282,5 @@ def _print_summary(done: Done) -> None:
     if share := done.settings.structure_share:
         print(f"links alone have {100 * share:g} % of a score, texts the rest (--structure-share)")
     if power := done.settings.degree_power:
-        print(
-            f"a vertex with d links has a vector of length (1 + d / 3)^{power:g} (--degree-power)"
-        )
+        print(f"d links, by weight, make a vector (1 + d / 3)^{power:g} long (--degree-power)")
     print(f"model in {done.out}")
