@@ -184,11 +184,7 @@ class Settings:
         if not _is_number(share):
             raise ConfigError(f"structure_share must be a number or none, not {share!r}")
         _check_share("structure_share", share)
-        if share and not self.can_share:
-            raise ConfigError(
-                "structure_share must be 0 unless vectors are fixed texts at length 1 "
-                "(unit_rows) and there is no learned structure half"
-            )
+        self._refuse_unless_unit("structure_share")
 
     def _check_degree_power(self) -> None:
         power = self.degree_power
@@ -198,9 +194,12 @@ class Settings:
             raise ConfigError(
                 f"degree_power must be a number from 0 to {LARGEST_POWER:g} or none, not {power!r}"
             )
-        if power and not self.can_share:
+        self._refuse_unless_unit("degree_power")
+
+    def _refuse_unless_unit(self, name: str) -> None:
+        if getattr(self, name) and not self.can_share:
             raise ConfigError(
-                "degree_power must be 0 unless vectors are fixed texts at length 1 "
+                f"{name} must be 0 unless vectors are fixed texts at length 1 "
                 "(unit_rows) and there is no learned structure half"
             )
 
