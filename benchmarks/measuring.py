@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dmte.maker import processor, revision
+from dmte.runtime.provenance import processor, revision
 
 FOLDER = Path(__file__).parent
 PAGE = FOLDER / "README.md"

@@ -20,14 +20,13 @@ from typing import Any
 
 import torch
 
-from dmte.allocator import release_freed_memory
 from dmte.errors import DmteError
 from dmte.evaluation import METHODS, choose_methods, find_method, strict_task
-from dmte.evaluation.measuring import measure
 from dmte.evaluation.methods import left_out
-from dmte.maker import processor, revision
 from dmte.network import read_network
 from dmte.network.synthetic import PlantedTopics
+from dmte.runtime.memory import measure, release_freed_memory
+from dmte.runtime.provenance import processor, revision
 
 PATH = Path(__file__).with_suffix(".json")
 

@@ -30,7 +30,7 @@ from dmte.fold import Fold
 from dmte.launcher import joined_team
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import LargeTopics
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 from dmte.training import TrainingRun
 
 RECIPES = {"paper": PAPER, "recommended": Settings(dim=256, folds=1)}

@@ -18,12 +18,12 @@ from typing import Any
 import torch
 from measuring import LARGEST, Survey, peak, reset_peak, run, sizes_up_to
 
-from dmte.allocator import release_freed_memory
 from dmte.config import PAPER, Settings
 from dmte.estimate import Sizes, memory_bytes
 from dmte.method import DmteMethod
 from dmte.network.synthetic import LargeTopics
-from dmte.randomness import generator_for
+from dmte.runtime.memory import release_freed_memory
+from dmte.runtime.seeding import generator_for
 from dmte.training import TrainingRun
 
 DIM = 200

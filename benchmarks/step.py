@@ -31,7 +31,6 @@ from measuring import store, table
 from dmte import fold as fold_module
 from dmte import scores
 from dmte.adam import Adam
-from dmte.allocator import keep_freed_memory
 from dmte.config import PAPER, Settings
 from dmte.entries import EdgeEntries
 from dmte.errors import NetworkError
@@ -39,7 +38,8 @@ from dmte.fold import Fold
 from dmte.model import DiffusionMaps
 from dmte.network.files import read_network
 from dmte.network.textual_network import TextualNetwork
-from dmte.randomness import generator_for
+from dmte.runtime.memory import keep_freed_memory
+from dmte.runtime.seeding import generator_for
 from dmte.sampling import NegativeSampler
 from dmte.sparse import SparseMatrix
 from dmte.text import Vocabulary

@@ -48,10 +48,10 @@ def test_memory_is_that_of_a_real_training(settings: str) -> None:
 import torch
 from pathlib import Path
 from dataclasses import replace
-from dmte.allocator import release_freed_memory
+from dmte.runtime.memory import release_freed_memory
 from dmte.config import PAPER, Settings
 from dmte.estimate import Sizes, memory_bytes
-from dmte.memory import resident_bytes
+from dmte.runtime.memory import resident_bytes
 from dmte.network.synthetic import LargeTopics
 from dmte.method import DmteMethod
 torch.set_num_threads(1)

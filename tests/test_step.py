@@ -12,7 +12,7 @@ from dmte.config import PAPER, Settings
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.objective import ObjectiveWeights
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 from dmte.storage import read_parts
 from dmte.supervision import SupervisedEdges
 from dmte.trained import TrainedModel

@@ -14,8 +14,8 @@ from dmte.evaluation import strict_task
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.randomness import generator_for
 from dmte.ranking import Judged
+from dmte.runtime.seeding import generator_for
 from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
 from dmte.walk_half import HOP_WEIGHTS, LEAST_GAIN, SHARES, chosen_share, joined, walk_ends

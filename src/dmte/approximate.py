@@ -19,10 +19,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from dmte.errors import StorageError, warn
-from dmte.extras import need
 from dmte.nearest import Found, check_count, row_lengths, unit_rows
 from dmte.packing import pack_json, unpack_json
-from dmte.progress import reach, track
+from dmte.runtime.optional import need
+from dmte.runtime.progress import reach, track
 from dmte.storage import is_stored, read_parts, write_parts
 
 CONNECTIVITY = 16  # Neighbors of a row in the graph.

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from jaxtyping import Float
 from torch import Tensor
 
-from dmte.extras import need
 from dmte.network.textual_network import TextualNetwork
+from dmte.runtime.optional import need
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,7 +28,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from dmte.randomness import truncated_gaussian
+from dmte.runtime.seeding import truncated_gaussian
 from dmte.sparse import SparseMatrix
 from dmte.team import Team
 

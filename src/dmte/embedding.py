@@ -22,10 +22,10 @@ from dmte.cost import Cost
 from dmte.errors import ConfigError, StorageError
 from dmte.named_vectors import NamedVectors, Search, columns_of
 from dmte.named_vectors import Neighbor as Neighbor
-from dmte.names import find_position
-from dmte.network.textual_network import TextualNetwork, plural
-from dmte.notebook import html_table, numbers
+from dmte.network.textual_network import TextualNetwork
 from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
+from dmte.runtime.formatting import html_table, numbers, plural
+from dmte.runtime.spelling import find_position
 from dmte.storage import map_parts, write_parts
 
 if TYPE_CHECKING:

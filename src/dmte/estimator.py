@@ -37,8 +37,9 @@ from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
+from dmte.runtime.provenance import environment
 from dmte.storage import is_stored
-from dmte.trained import TrainedModel, environment
+from dmte.trained import TrainedModel
 
 Ids = Iterable[object]
 """Ids of vertices, strings or numbers, in one column."""

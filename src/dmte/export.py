@@ -20,7 +20,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from dmte.embedding import Embedding
 from dmte.errors import StorageError
-from dmte.spreadsheets import spreadsheet_safe
+from dmte.runtime.formatting import spreadsheet_safe
 
 
 def export_vectors(

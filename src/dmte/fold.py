@@ -24,8 +24,8 @@ from dmte.lengths import degrees, length_products
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.objective import Scores, part_losses, ranking_losses, score_edges, weighted_sum
-from dmte.randomness import generator_for
 from dmte.ranking import Judged, auc
+from dmte.runtime.seeding import generator_for
 from dmte.sampling import NegativeSampler
 from dmte.sparse import SparseMatrix
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked

@@ -42,7 +42,7 @@ from dmte.evaluation.classification import (
     unit_rows,
 )
 from dmte.network.textual_network import Labels
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 
 NUM_FOLDS = 5
 """Folds of the cross-validation, if there are as many labelled vertices."""

@@ -26,11 +26,11 @@ from torch.nn.functional import normalize
 from dmte.choices import Half, Way
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError, warn
-from dmte.extras import need
 from dmte.naming import Box, Free, Places, Ways, beside, rings, thickest
 from dmte.network import TextualNetwork
 from dmte.plots import COLORS, SHAPES, blank, refuse_unknown_kind, save_figure
-from dmte.randomness import generator_for
+from dmte.runtime.optional import need
+from dmte.runtime.seeding import generator_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

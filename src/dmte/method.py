@@ -25,7 +25,7 @@ from dmte.cost import Cost
 from dmte.embedding import Embedding
 from dmte.estimate import estimate
 from dmte.network import TextualNetwork
-from dmte.progress import finish, track
+from dmte.runtime.progress import finish, track
 from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
 

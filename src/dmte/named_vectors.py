@@ -14,8 +14,8 @@ from jaxtyping import Bool, Float, Int
 from dmte.approximate import Indexes
 from dmte.choices import Half
 from dmte.errors import ConfigError
-from dmte.names import find_position
 from dmte.nearest import Found, nearest
+from dmte.runtime.spelling import find_position
 
 
 class Neighbor(NamedTuple):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dmte.errors import StorageError
 from dmte.export import new_file
-from dmte.extras import need
+from dmte.runtime.optional import need
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.nearest import check_count
-from dmte.progress import track
+from dmte.runtime.progress import track
 
 BLOCK = 512  # Rows scored against all others at a time.
 

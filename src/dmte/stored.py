@@ -13,8 +13,8 @@ from jaxtyping import Bool, Int
 from dmte.approximate import Indexes
 from dmte.errors import ConfigError, StorageError
 from dmte.named_vectors import NamedVectors
-from dmte.names import find_position
 from dmte.packing import unpack_json, view_tensors
+from dmte.runtime.spelling import find_position
 from dmte.storage import map_parts
 
 PARTS = ("vectors.safetensors", "ids.json", "texts.json", "edges.safetensors")

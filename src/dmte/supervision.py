@@ -16,7 +16,7 @@ from torch import Tensor
 
 from dmte.network.split import draw_non_edges, pair_numbers, strict_split
 from dmte.network.textual_network import TextualNetwork, adjacency_matrix
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 
 MOST_UNLINKED = 5000
 """Vertices without an edge that take part in training at most."""

@@ -4,9 +4,7 @@ Vertices that no edge touches have no row in E_s, since nothing could ever train
 half is the zero vector. Their text half is that of any vertex whose walker stays where it is.
 """
 
-import platform
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +20,10 @@ from dmte.errors import ConfigError, StorageError, warn
 from dmte.history import History, history_from_json, history_to_json
 from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
-from dmte.notebook import html_table
 from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
-from dmte.randomness import generator_for
+from dmte.runtime.formatting import html_table
+from dmte.runtime.provenance import environment
+from dmte.runtime.seeding import generator_for
 from dmte.sparse import SparseMatrix
 from dmte.storage import read_parts, write_parts
 from dmte.team import ALONE, Team
@@ -266,18 +265,6 @@ class TrainedModel:
         return cls(
             settings, config["seed"], network, vocabulary, model, embedding, _unpack_history(parts)
         )
-
-
-def environment() -> dict[str, Any]:
-    """Return what a bit-identical rerun needs to have in common, besides settings and seed."""
-    return {
-        "versions": {
-            "dmte": version("dmte"),
-            "torch": torch.__version__,
-            "python": platform.python_version(),
-        },
-        "threads": torch.get_num_threads(),
-    }
 
 
 def _unpack_history(parts: dict[str, bytes]) -> History | None:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from dmte.allocator import keep_freed_memory
 from dmte.config import Settings
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
@@ -28,12 +27,14 @@ from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.objective import PARTS, weighted_sum
 from dmte.ranking import Judged
+from dmte.runtime.memory import keep_freed_memory
+from dmte.runtime.provenance import environment
 from dmte.sparse import SparseMatrix
 from dmte.supervision import hold_back, num_judging
 from dmte.team import ALONE, Team
 from dmte.text import LearnedWeights, TokenizedTexts, encoder_input, tokenized
 from dmte.text.letters import are_short
-from dmte.trained import TrainedModel, build_model, embed_halves, environment
+from dmte.trained import TrainedModel, build_model, embed_halves
 from dmte.walk_half import chosen_share, joined, shared, walk_ends
 from dmte.width import divided_start
 

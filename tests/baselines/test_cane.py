@@ -15,7 +15,7 @@ from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.objective import PARTS
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 from dmte.text import TokenizedTexts
 
 TEXTS = [[0, 1, 2, 3], [2], [], [4, 0, 4, 1, 1, 3, 2], [3, 3]]

@@ -21,8 +21,8 @@ from dmte.baselines.cene import (
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.randomness import generator_for
 from dmte.ranking import auc
+from dmte.runtime.seeding import generator_for
 
 WEIGHTED = TextualNetwork(
     ids=("a", "b", "c", "d", "e"),

@@ -9,7 +9,7 @@ from dmte.errors import ConfigError
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 
 LONELY = 7  # Of the network ``planted``.
 

@@ -23,7 +23,7 @@ from dmte.evaluation.methods import CLASSES_ONLY, LINKS_ONLY
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.progress import listening
+from dmte.runtime.progress import listening
 
 
 class Uses(NamedTuple):
@@ -326,9 +326,9 @@ def test_memory_is_estimated_within_a_factor_of_two() -> None:
 import torch
 from dataclasses import fields, replace
 from pathlib import Path
-from dmte.allocator import release_freed_memory
+from dmte.runtime.memory import release_freed_memory
 from dmte.evaluation import METHODS
-from dmte.evaluation.measuring import measure
+from dmte.runtime.memory import measure
 from dmte.network.synthetic import PlantedTopics
 def held():
     return 1024 * int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])

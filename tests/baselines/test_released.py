@@ -10,7 +10,7 @@ from torch import Tensor
 from dmte.baselines.released import ReleasedDmte, ReleasedTrainer, padded_bag
 from dmte.errors import ConfigError, TrainingError
 from dmte.network import TextualNetwork
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 from dmte.text import tokenized
 
 NETWORK = TextualNetwork(

@@ -15,7 +15,7 @@ from dmte.errors import ConfigError
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 
 LONELY, WORDLESS = 7, 11  # Of the network ``planted``.
 DIM, FEATURE_DIM, REGULARIZATION = 6, 20, 0.2

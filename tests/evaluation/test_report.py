@@ -8,13 +8,7 @@ import pytest
 
 from dmte.evaluation import LinkCell, evaluate_classes, evaluate_links, summarize
 from dmte.evaluation.cells import class_cells, link_cells
-from dmte.evaluation.report import (
-    class_results,
-    link_results,
-    made_by,
-    median_seconds,
-    provenance,
-)
+from dmte.evaluation.report import class_results, link_results, made_by, median_seconds, provenance
 from dmte.network import TextualNetwork
 
 

@@ -16,10 +16,10 @@ from dmte.errors import DmteError, TrainingError
 from dmte.evaluation import Cell, LinkCell, run_cells
 from dmte.evaluation.cells import link_cells
 from dmte.evaluation.runner import Shares, Timetable, Underway, available_cores
-from dmte.maker import maker
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
-from dmte.progress import track
+from dmte.runtime.progress import track
+from dmte.runtime.provenance import maker
 
 CELLS = link_cells("concepts", ["random", "tfidf"], [0.5], ["strict"], 2)
 

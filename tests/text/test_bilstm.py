@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from dmte.errors import ConfigError
-from dmte.randomness import CUT
+from dmte.runtime.seeding import CUT
 from dmte.text.bilstm import BLOCK, INPUT_DEVIATION, MAX_WORDS, BiLSTM
 from dmte.text.vocabulary import TokenizedTexts
 

@@ -10,7 +10,7 @@ import torch
 from sklearn.utils.extmath import randomized_svd  # type: ignore[import-untyped]
 from torch.nn.functional import normalize
 
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 from dmte.text import SpectralWords, Vocabulary
 from dmte.text.tfidf import strongest_directions
 

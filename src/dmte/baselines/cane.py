@@ -45,7 +45,6 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dmte.adam import Adam
-from dmte.allocator import keep_freed_memory
 from dmte.baselines.cane_model import (
     PAIRS_AT_ONCE,
     ContextAwareEmbedding,
@@ -57,8 +56,9 @@ from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.objective import ObjectiveWeights, Scores, part_losses, weighted_sum
-from dmte.progress import track
-from dmte.randomness import generator_for, truncated_gaussian
+from dmte.runtime.memory import keep_freed_memory
+from dmte.runtime.progress import track
+from dmte.runtime.seeding import generator_for, truncated_gaussian
 from dmte.sampling import NOISE_POWER, NegativeSampler
 from dmte.supervision import SupervisedEdges
 from dmte.text import tokenized

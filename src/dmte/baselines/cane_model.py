@@ -18,7 +18,7 @@ from torch.nn.functional import normalize, pad
 from dmte.baselines.cane_attention import PairTexts, attend
 from dmte.embedding import Embedding, Similarity
 from dmte.errors import ConfigError
-from dmte.randomness import STANDARD_DEVIATION, truncated_gaussian
+from dmte.runtime.seeding import STANDARD_DEVIATION, truncated_gaussian
 from dmte.text import TokenizedTexts
 
 PAIRS_AT_ONCE = 2048  # Scored together; their texts are convolved first.

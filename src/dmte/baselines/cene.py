@@ -41,14 +41,14 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from dmte.adam import Adam
-from dmte.allocator import keep_freed_memory
 from dmte.baselines.skipgram import Noise, require_positive, small_vectors
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
-from dmte.progress import track
-from dmte.randomness import generator_for
+from dmte.runtime.memory import keep_freed_memory
+from dmte.runtime.progress import track
+from dmte.runtime.seeding import generator_for
 from dmte.text import TextEncoder, TokenizedTexts, WordAverage, tokenized
 from dmte.text.gru import BiGru, Gru, PreparedTexts
 

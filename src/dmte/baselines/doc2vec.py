@@ -27,7 +27,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.allocator import keep_freed_memory
 from dmte.baselines.skipgram import (
     AdagradTable,
     Noise,
@@ -38,8 +37,9 @@ from dmte.baselines.skipgram import (
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.network import TextualNetwork
-from dmte.progress import track
-from dmte.randomness import generator_for
+from dmte.runtime.memory import keep_freed_memory
+from dmte.runtime.progress import track
+from dmte.runtime.seeding import generator_for
 from dmte.text import TokenizedTexts, tokenized
 
 CHUNK = 2048  # Words whose rows stay in the cache together.

@@ -30,7 +30,7 @@ from dmte.diffusion import diffuse, transition_matrix
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 
 TABLES = 4
 """Tables of N × d in memory at the peak."""

@@ -36,8 +36,8 @@ from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
-from dmte.progress import track
-from dmte.randomness import generator_for
+from dmte.runtime.progress import track
+from dmte.runtime.seeding import generator_for
 
 UPDATES_PER_ROUND = 8
 """Updates while as many edges are sampled as there are, whatever the size of the network."""

@@ -11,7 +11,7 @@ from dmte.cost import FLOAT_BYTES, Cost, seconds_by_size
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.adam import Adam
-from dmte.allocator import keep_freed_memory
 from dmte.baselines.skipgram import require_positive
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
@@ -48,9 +47,10 @@ from dmte.model import Halves
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import adjacency_matrix
 from dmte.objective import ObjectiveWeights, Scores, score_edges, weighted_sum
-from dmte.progress import track
-from dmte.randomness import generator_for, truncated_gaussian
 from dmte.rows import divided_rows
+from dmte.runtime.memory import keep_freed_memory
+from dmte.runtime.progress import track
+from dmte.runtime.seeding import generator_for, truncated_gaussian
 from dmte.sampling import NOISE_POWER, NegativeSampler
 from dmte.sparse import SparseMatrix
 from dmte.text import TokenizedTexts, tokenized

@@ -44,7 +44,7 @@ from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError, DmteError, MissingExtraError, StorageError
 from dmte.network import TextualNetwork
-from dmte.progress import track
+from dmte.runtime.progress import track
 
 VARIABLE = "DMTE_SENTENCE_MODEL"
 """The environment variable that names the folder of the model."""

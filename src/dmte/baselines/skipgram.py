@@ -24,10 +24,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dmte.allocator import keep_freed_memory
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
-from dmte.randomness import generator_for
+from dmte.runtime.memory import keep_freed_memory
+from dmte.runtime.seeding import generator_for
 from dmte.sampling import NOISE_POWER
 
 ENDED = -1

@@ -39,8 +39,8 @@ from dmte.diffusion import diffuse, transition_matrix
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
-from dmte.progress import track
-from dmte.randomness import generator_for
+from dmte.runtime.progress import track
+from dmte.runtime.seeding import generator_for
 
 WALK_WEIGHTS = (0.0, 0.5, 0.5)  # M = (P + P²) / 2, the paper's short cut for longer walks.
 

@@ -39,8 +39,8 @@ from dmte.baselines.skipgram import (
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.network import TextualNetwork
-from dmte.progress import track
-from dmte.randomness import generator_for
+from dmte.runtime.progress import track
+from dmte.runtime.seeding import generator_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)

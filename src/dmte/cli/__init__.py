@@ -22,7 +22,7 @@ from typer.exceptions import TyperException
 from dmte.cli.flags import IS_DEBUGGING, DebugOption, with_flags
 from dmte.cli.line import LINE
 from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostProcessError
-from dmte.names import propose
+from dmte.runtime.spelling import propose
 
 INTERRUPTED = 130
 """The exit code of a process that Ctrl-C ended, by the shell's convention; typer's as well."""

@@ -135,7 +135,7 @@ def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
     """Return what training takes, or why there is nothing to train on."""
     from dmte.config import Settings
     from dmte.estimate import estimate
-    from dmte.memory import resident_bytes
+    from dmte.runtime.memory import resident_bytes
 
     held = resident_bytes()  # With Python, torch and the network, as a training begins.
     try:

@@ -24,8 +24,8 @@ from dmte.cli.settings import first_sentence
 from dmte.errors import ConfigError, NoTextsWarning
 from dmte.network.columns import GUESSED, Columns
 from dmte.network.datasets import DATASETS
-from dmte.progress import listening
 from dmte.reference import PACKAGE, Field, fields_of
+from dmte.runtime.progress import listening
 
 if TYPE_CHECKING:
     from dmte.network import TextualNetwork

@@ -20,7 +20,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from dmte.errors import ConfigError
-from dmte.spreadsheets import spreadsheet_safe
+from dmte.runtime.formatting import spreadsheet_safe
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]

@@ -11,7 +11,7 @@ from dmte.cli.fits import DryRunOption, WorkersOption
 from dmte.cli.flags import QuietOption
 from dmte.cli.output import complete
 from dmte.errors import ConfigError
-from dmte.names import propose
+from dmte.runtime.spelling import propose
 
 REPORT = "report"
 GROUPS = ("recipe", "all")

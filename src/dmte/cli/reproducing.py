@@ -33,8 +33,8 @@ from dmte.evaluation.results_file import read_results, write_results
 from dmte.evaluation.verdict import verdict_table, verdicts
 from dmte.network import TextualNetwork, read_network
 from dmte.network.datasets import refuse_unpublished
-from dmte.network.textual_network import plural
 from dmte.plots import Line, draw_lines
+from dmte.runtime.formatting import plural
 
 JUDGED = "recipe"
 """The group whose tables end in a verdict."""

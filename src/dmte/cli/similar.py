@@ -14,7 +14,7 @@ from dmte.cli.flags import QuietOption
 from dmte.cli.neighbors import COLUMNS, Described, describe, table
 from dmte.cli.output import CsvOption, JsonOption, print_csv, print_json, refuse_both
 from dmte.errors import ConfigError, warn
-from dmte.progress import Listener, listening
+from dmte.runtime.progress import Listener, listening
 
 if TYPE_CHECKING:
     from dmte.named_vectors import Neighbor

@@ -202,7 +202,7 @@ def _fate(trial: "Trial") -> str:
 
 
 def _count(trials: int) -> str:
-    from dmte.network.textual_network import plural
+    from dmte.runtime.formatting import plural
 
     return f"{trials} {plural(trials, 'trial')}"
 

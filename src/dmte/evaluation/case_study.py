@@ -6,8 +6,8 @@ from typing import Any
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.evaluation.cells import Cell, cost
-from dmte.evaluation.measuring import measure
 from dmte.network import TextualNetwork
+from dmte.runtime.memory import measure
 
 QUERY = "The K-D-B-Tree: A Search Structure For Large Multidimensional Dynamic Indexes."
 PRINTED = (

@@ -22,9 +22,9 @@ from dmte.evaluation.link_prediction import (
     LinkTask,
     every_edge_task,
 )
-from dmte.evaluation.measuring import Measured, measure
 from dmte.evaluation.methods import FROM_FEATURES, choose_methods, find_method, reads_features
 from dmte.network import TextualNetwork
+from dmte.runtime.memory import Measured, measure
 
 DIGITS = 5
 """Decimals kept of a score between 0 and 1."""

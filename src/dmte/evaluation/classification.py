@@ -32,7 +32,7 @@ from torch import Tensor
 from dmte.errors import ConfigError, SplitError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import Labels
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 
 COST = 1.0
 """C, the price of a mistake: the default of scikit-learn and liblinear; the paper prints none."""

@@ -24,7 +24,7 @@ from dmte.evaluation.lookup import (
 from dmte.evaluation.methods import METHODS
 from dmte.evaluation.reproduction import HOP_WEIGHTS, SENSITIVITY, TARGETS
 from dmte.evaluation.verdict import verdict_table, verdicts
-from dmte.network.textual_network import plural
+from dmte.runtime.formatting import plural
 
 
 def section(results: Results, others: Everything = MappingProxyType({})) -> str:

@@ -31,8 +31,8 @@ from dmte.network.split import (
     published_split,
     strict_split,
 )
-from dmte.randomness import generator_for
 from dmte.ranking import auc, average_precision, mean_ranks
+from dmte.runtime.seeding import generator_for
 
 NUM_CANDIDATES = 100
 """Vertices a hidden edge's end is ranked among; draws of r under *published*, where the tables drew

@@ -10,7 +10,7 @@ from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.embedding import Method, why_not
 from dmte.errors import ConfigError
 from dmte.method import DmteMethod
-from dmte.names import propose
+from dmte.runtime.spelling import propose
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {

@@ -2,8 +2,6 @@
 
 import json
 import math
-import os
-import platform
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,14 +21,15 @@ from dmte.evaluation.cells import (
 )
 from dmte.evaluation.classification import LABEL_FRACTIONS
 from dmte.evaluation.methods import METHODS
-from dmte.maker import processor
-from dmte.memory import total_bytes
 from dmte.network import TextualNetwork
-from dmte.trained import environment
+from dmte.runtime.provenance import _machine, environment
 
 CONFIDENCE = 0.95
+
 LINK_FIGURES = ("auc", "average_precision", "mrr", "hits_at_10")
+
 CLASS_FIGURES = ("macro_f1", "micro_f1")
+
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """What fits and scores are computed with, besides torch."""
 
@@ -181,17 +180,6 @@ def made_by(results: Results) -> list[dict[str, Any]]:
     """Return how many cells every maker made, the busiest first; none is known of older ones."""
     makers = Counter(json.dumps(result.get("made")) for _, result in results)
     return [{"by": json.loads(made), "cells": count} for made, count in makers.most_common()]
-
-
-def _machine() -> dict[str, Any]:
-    memory = total_bytes()
-    return {
-        "system": platform.system(),
-        "architecture": platform.machine(),
-        "processor": processor(),
-        "cores": os.cpu_count(),
-        "memory_gb": None if memory is None else round(memory / 1e9, 1),
-    }
 
 
 def _own_settings(cell: Cell) -> dict[str, Any]:

@@ -36,13 +36,7 @@ from dmte.evaluation.experiments import NUM_SEEDS, PERCENTS, load_experiments
 from dmte.evaluation.journal import Journal
 from dmte.evaluation.link_prediction import PROTOCOLS
 from dmte.evaluation.methods import METHODS
-from dmte.evaluation.report import (
-    class_results,
-    link_results,
-    made_by,
-    median_seconds,
-    provenance,
-)
+from dmte.evaluation.report import class_results, link_results, made_by, median_seconds, provenance
 from dmte.network import TextualNetwork
 
 MINILM = "b5c9b60c7a7a"

@@ -24,10 +24,10 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from dmte.errors import DmteError, TrainingError
 from dmte.evaluation.cells import Cell
-from dmte.maker import maker
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import Labels
-from dmte.progress import listening
+from dmte.runtime.progress import listening
+from dmte.runtime.provenance import maker
 
 ReadNetwork = Callable[[], TextualNetwork]
 _CONTEXT = multiprocessing.get_context("spawn")  # A fork would inherit torch's dead threads.

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from dmte.errors import NetworkError
 from dmte.network.cells import Table
 from dmte.network.content import Content
-from dmte.progress import track
+from dmte.runtime.progress import track
 
 LINKS = ("cites", "references", "citations", "cited-references", "crossref", "xref")
 """The fields that hold keys of other entries."""

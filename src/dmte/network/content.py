@@ -24,7 +24,7 @@ from typing import BinaryIO, cast
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from dmte.errors import NetworkError
-from dmte.progress import reach
+from dmte.runtime.progress import reach
 
 STANDARD_INPUT = "-"
 """What stands for standard input where a file is expected."""

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dmte.errors import NetworkError
-from dmte.names import propose
+from dmte.runtime.spelling import propose
 
 DATA_VARIABLE = "DMTE_DATA"
 """The environment variable that names a folder of data sets, one subfolder each."""

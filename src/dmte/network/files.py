@@ -17,7 +17,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dmte.errors import NetworkError, NoTextsWarning, warn
-from dmte.names import close_names
 from dmte.network.cells import Table
 from dmte.network.columns import GUESSED, VERTEX_GUESSES, Columns, find_edge_columns, guess_column
 from dmte.network.content import Content, is_standard_input, kind_of, read_content
@@ -27,7 +26,9 @@ from dmte.network.graphml import read_graphml
 from dmte.network.notes import SUFFIXES, find_notes, is_model, read_notes
 from dmte.network.table_files import READERS, read_table
 from dmte.network.tables import labels_from_table, network_from_tables
-from dmte.network.textual_network import TextualNetwork, plural
+from dmte.network.textual_network import TextualNetwork
+from dmte.runtime.formatting import plural
+from dmte.runtime.spelling import close_names
 
 Pair = tuple[Table | None, Table | None]
 """A table of vertices and a table of edges, either of which may be missing."""

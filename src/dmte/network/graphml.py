@@ -11,7 +11,7 @@ from xml.parsers import expat
 from dmte.errors import NetworkError, warn
 from dmte.network.cells import LazyColumns, Table
 from dmte.network.content import Content
-from dmte.progress import track
+from dmte.runtime.progress import track
 
 CHUNK = 2**20
 

@@ -18,7 +18,7 @@ from dmte.errors import NetworkError
 from dmte.network.cells import LazyColumns, Table
 from dmte.network.content import Content
 from dmte.network.packed import PackedColumns, batches_of
-from dmte.progress import track
+from dmte.runtime.progress import track
 
 LISTS = ("results", "items", "works")
 """Under which names an object holds its list of records."""

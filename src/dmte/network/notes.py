@@ -19,7 +19,7 @@ from dmte.network.cells import Table
 from dmte.network.content import read_content
 from dmte.network.datasets import holds
 from dmte.network.markdown import Link, Note, parse_note
-from dmte.progress import track
+from dmte.runtime.progress import track
 from dmte.storage import is_stored
 
 SUFFIXES = (".md", ".markdown", ".mdx")

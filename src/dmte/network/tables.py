@@ -15,7 +15,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.errors import NetworkError, UnknownVertexError, warn
-from dmte.names import find_position
 from dmte.network.cells import (
     Table,
     is_list,
@@ -36,6 +35,7 @@ from dmte.network.columns import (
     listed,
 )
 from dmte.network.textual_network import TextualNetwork
+from dmte.runtime.spelling import find_position
 
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";", "。", "！", "？")
 LONGEST_HINTED = 50  # Comparing texts that were taken for ids with each other takes minutes.

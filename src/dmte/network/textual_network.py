@@ -18,8 +18,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.errors import NetworkError
-from dmte.names import find_position
-from dmte.notebook import html_table
+from dmte.runtime.formatting import html_table, plural
+from dmte.runtime.spelling import find_position
 
 Labels = Sequence[frozenset[str]]
 
@@ -256,12 +256,3 @@ def adjacency_matrix(
 def _is_a(value: object, kind: type) -> bool:
     """Return whether ``value`` is what its annotation says, which callers may not have checked."""
     return isinstance(value, kind)
-
-
-def plural(count: int, noun: str) -> str:
-    """Return a noun as it stands after a number.
-
-    >>> plural(1, "vertex"), plural(2, "vertex"), plural(0, "edge")
-    ('vertex', 'vertices', 'edges')
-    """
-    return noun if count == 1 else {"vertex": "vertices"}.get(noun, noun + "s")

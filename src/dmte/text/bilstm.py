@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dmte.errors import ConfigError
-from dmte.randomness import truncated_gaussian
+from dmte.runtime.seeding import truncated_gaussian
 from dmte.team import ALONE, Team
 from dmte.text.encoder import TextEncoder
 from dmte.text.recurrence import Positions, summed_states

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding
 
 from dmte.errors import ConfigError
-from dmte.randomness import truncated_gaussian
+from dmte.runtime.seeding import truncated_gaussian
 from dmte.text.bilstm import MAX_WORDS, seeded_unit
 from dmte.text.encoder import TextEncoder
 from dmte.text.vocabulary import TokenizedTexts

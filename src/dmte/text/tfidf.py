@@ -17,7 +17,7 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from dmte.errors import ConfigError
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 from dmte.text.vocabulary import TokenizedTexts
 
 NUM_POWER_ITERATIONS = 7  # scikit-learn's for few dimensions; singular values of texts fall slowly.

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dmte.randomness import truncated_gaussian
+from dmte.runtime.seeding import truncated_gaussian
 from dmte.sparse import SparseMatrix
 from dmte.team import Team
 from dmte.text.encoder import TextEncoder, WordParts

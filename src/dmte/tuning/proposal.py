@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dmte.errors import MissingExtraError
-from dmte.randomness import generator_for
+from dmte.runtime.seeding import generator_for
 from dmte.tuning.outcome import Trial
 from dmte.tuning.space import Choice, Range, Space, Whole
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dmte.progress import finish, listening, track
+from dmte.runtime.progress import finish, listening, track
 
 
 def test_every_step_is_yielded_and_reported_once() -> None:

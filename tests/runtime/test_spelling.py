@@ -1,6 +1,6 @@
 """Names that come close."""
 
-from dmte.names import close_names, propose
+from dmte.runtime.spelling import close_names, propose
 
 
 def test_case_does_not_count_and_the_closest_comes_first() -> None:

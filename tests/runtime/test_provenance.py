@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dmte import maker as module
-from dmte.maker import maker, processor, revision
+from dmte.runtime import provenance as module
+from dmte.runtime.provenance import maker, processor, revision
 
 
 @pytest.fixture

@@ -5,7 +5,9 @@ from html import escape
 from itertools import islice
 
 MOST_ROWS = 5
+
 LONGEST = 80  # Letters of a cell.
+
 MOST_NUMBERS = 4
 
 
@@ -43,3 +45,25 @@ def _row(kind: str, cells: Sequence[str]) -> str:
 
 def _shortened(cell: str) -> str:
     return cell if len(cell) <= LONGEST else cell[: LONGEST - 1] + "…"
+
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+"""A cell that begins so is taken for a formula by spreadsheets."""
+
+
+def spreadsheet_safe(cell: str) -> str:
+    """Return the cell with an apostrophe in front if a spreadsheet would take it for a formula.
+
+    >>> spreadsheet_safe("=1+1"), spreadsheet_safe("a-1")
+    ("'=1+1", 'a-1')
+    """
+    return f"'{cell}" if cell.startswith(FORMULA_STARTS) else cell
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a noun as it stands after a number.
+
+    >>> plural(1, "vertex"), plural(2, "vertex"), plural(0, "edge")
+    ('vertex', 'vertices', 'edges')
+    """
+    return noun if count == 1 else {"vertex": "vertices"}.get(noun, noun + "s")

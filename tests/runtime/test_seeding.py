@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.randomness import CUT, STANDARD_DEVIATION, generator_for, truncated_gaussian
+from dmte.runtime.seeding import CUT, STANDARD_DEVIATION, generator_for, truncated_gaussian
 
 
 def draws(seed: int, purpose: str, step: int) -> Tensor:

@@ -4,6 +4,7 @@ A result is the same to the bit only where all of these are: another processor h
 instructions, which add in another order. Nothing here names a person or a place.
 """
 
+import os
 import platform
 import subprocess
 from functools import cache
@@ -11,11 +12,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-PACKAGE = Path(__file__).parent
+import torch
+
+from dmte.runtime.memory import total_bytes
+
+PACKAGE = Path(__file__).parents[1]
+
 CPUINFO = Path("/proc/cpuinfo")
+
 DIRTY = "+"
 """What follows a revision whose files were changed since."""
+
 _NUMBERS = {"family": "cpu family", "model": "model"}
+
 _PATIENCE = 10.0  # Seconds; a network drive may make git wait.
 
 
@@ -82,3 +91,26 @@ def processor() -> str:
         return platform.processor() or platform.machine()
     numbers = [f"{name} {facts[key]}" for name, key in _NUMBERS.items() if key in facts]
     return ", ".join([facts["model name"], *numbers])
+
+
+def environment() -> dict[str, Any]:
+    """Return what a bit-identical rerun needs to have in common, besides settings and seed."""
+    return {
+        "versions": {
+            "dmte": version("dmte"),
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
+        "threads": torch.get_num_threads(),
+    }
+
+
+def _machine() -> dict[str, Any]:
+    memory = total_bytes()
+    return {
+        "system": platform.system(),
+        "architecture": platform.machine(),
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "memory_gb": None if memory is None else round(memory / 1e9, 1),
+    }

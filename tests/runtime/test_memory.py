@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from dmte import memory
+from dmte.runtime import memory
 
 
 @pytest.fixture
