@@ -24,8 +24,8 @@ import torch
 from measuring import store
 
 from dmte.embedding import Embedding
-from dmte.packing import unpack_json
-from dmte.storage import is_stored, read_parts
+from dmte.storage.codec import unpack_json
+from dmte.storage.folder import is_stored, read_parts
 
 EVERY = 5
 """Epochs between two checkpoints."""

@@ -23,8 +23,8 @@ import torch
 from measuring import LARGEST, Survey, run, sizes_up_to
 
 from dmte.embedding import Embedding
-from dmte.packing import pack_json, pack_tensors
-from dmte.storage import write_parts
+from dmte.storage.codec import pack_json, pack_tensors
+from dmte.storage.folder import write_parts
 
 DIM, K, QUERIES, ROUNDS = 200, 10, 100, 5
 

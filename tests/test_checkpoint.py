@@ -18,8 +18,8 @@ from dmte.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_network
-from dmte.packing import unpack_json
-from dmte.storage import read_parts
+from dmte.storage.codec import unpack_json
+from dmte.storage.folder import read_parts
 from dmte.training import TrainingRun
 
 SMALL = replace(PAPER, dim=16, epochs=9, batch_size=50)

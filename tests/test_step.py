@@ -13,7 +13,7 @@ from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.objective import ObjectiveWeights
 from dmte.runtime.seeding import generator_for
-from dmte.storage import read_parts
+from dmte.storage.folder import read_parts
 from dmte.supervision import SupervisedEdges
 from dmte.trained import TrainedModel
 from dmte.training import TrainingRun

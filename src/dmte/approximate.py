@@ -20,10 +20,10 @@ from jaxtyping import Float, Int
 
 from dmte.errors import StorageError, warn
 from dmte.nearest import Found, check_count, row_lengths, unit_rows
-from dmte.packing import pack_json, unpack_json
 from dmte.runtime.optional import need
 from dmte.runtime.progress import reach, track
-from dmte.storage import is_stored, read_parts, write_parts
+from dmte.storage.codec import pack_json, unpack_json
+from dmte.storage.folder import is_stored, read_parts, write_parts
 
 CONNECTIVITY = 16  # Neighbors of a row in the graph.
 EFFORT_ADD, EFFORT_SEARCH = 128, 128  # Rows looked at to place one, and to find some.

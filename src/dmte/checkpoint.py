@@ -19,9 +19,9 @@ from dmte.fold import Best, Fold
 from dmte.history import history_from_json, history_to_json
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
-from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.runtime.provenance import environment
-from dmte.storage import is_stored, part_names, read_parts, write_parts
+from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors
+from dmte.storage.folder import is_stored, part_names, read_parts, write_parts
 from dmte.team import ALONE, Team, opened_by_all
 from dmte.training import TrainingRun
 

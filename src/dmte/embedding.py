@@ -23,10 +23,10 @@ from dmte.errors import ConfigError, StorageError
 from dmte.named_vectors import NamedVectors, Search, columns_of
 from dmte.named_vectors import Neighbor as Neighbor
 from dmte.network.textual_network import TextualNetwork
-from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
 from dmte.runtime.formatting import html_table, numbers, plural
 from dmte.runtime.spelling import find_position
-from dmte.storage import map_parts, write_parts
+from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
+from dmte.storage.folder import map_parts, write_parts
 
 if TYPE_CHECKING:
     import pandas as pd

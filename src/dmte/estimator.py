@@ -38,7 +38,7 @@ from dmte.errors import ConfigError
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
-from dmte.storage import is_stored
+from dmte.storage.folder import is_stored
 from dmte.trained import TrainedModel
 
 Ids = Iterable[object]

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dmte.errors import StorageError
-from dmte.export import new_file
 from dmte.runtime.optional import need
+from dmte.storage.atomic_file import new_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

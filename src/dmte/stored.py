@@ -13,9 +13,9 @@ from jaxtyping import Bool, Int
 from dmte.approximate import Indexes
 from dmte.errors import ConfigError, StorageError
 from dmte.named_vectors import NamedVectors
-from dmte.packing import unpack_json, view_tensors
 from dmte.runtime.spelling import find_position
-from dmte.storage import map_parts
+from dmte.storage.codec import unpack_json, view_tensors
+from dmte.storage.folder import map_parts
 
 PARTS = ("vectors.safetensors", "ids.json", "texts.json", "edges.safetensors")
 

@@ -21,9 +21,9 @@ from dmte.evaluation.reproduction import TARGETS
 from dmte.export import FORMATS
 from dmte.fold import Fold
 from dmte.network import read_network
-from dmte.packing import unpack_json
 from dmte.plots import METADATA
-from dmte.storage import read_parts
+from dmte.storage.codec import unpack_json
+from dmte.storage.folder import read_parts
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

@@ -20,8 +20,8 @@ from dmte.config import PAPER
 from dmte.embedding import Embedding
 from dmte.launcher import supervise
 from dmte.network import read_network
-from dmte.packing import unpack_json
-from dmte.storage import is_stored, read_parts
+from dmte.storage.codec import unpack_json
+from dmte.storage.folder import is_stored, read_parts
 from dmte.team import Team
 from dmte.training import TrainingRun
 

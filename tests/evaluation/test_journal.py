@@ -10,7 +10,8 @@ import pytest
 
 from dmte.errors import StorageError
 from dmte.evaluation import LinkCell
-from dmte.evaluation.journal import Journal, append_line
+from dmte.evaluation.journal import Journal
+from dmte.storage.journal import append_line
 
 CELL = LinkCell(
     network="n",

@@ -130,7 +130,7 @@ def _as_json(found: "Labelling") -> dict[str, Any]:
 
 
 def _write(out: Path, found: "Labelling", *, replace: bool) -> None:
-    from dmte.export import new_file
+    from dmte.storage.atomic_file import new_file
 
     is_json = out.suffix.lower() == ".json"
     text = json.dumps(_as_json(found), indent=2) if is_json else csv_text(_rows(found), COLUMNS)

@@ -11,7 +11,7 @@ from dmte.cli.flags import QuietOption
 from dmte.cli.neighbors import describe, table
 from dmte.cli.networks import JsonOption
 from dmte.errors import MissingExtraError
-from dmte.storage import refuse_unwritable
+from dmte.storage.folder import refuse_unwritable
 
 if TYPE_CHECKING:
     from dmte.evaluation import LinkTask

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.errors import DmteWarning, TrainingError
 from dmte.history import history_from_json, outcome
-from dmte.packing import unpack_json
-from dmte.storage import is_stored, read_parts
+from dmte.storage.codec import unpack_json
+from dmte.storage.folder import is_stored, read_parts
 
 if TYPE_CHECKING:
     import numpy as np

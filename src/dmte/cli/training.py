@@ -41,7 +41,7 @@ from dmte.launcher import (
     use_threads,
 )
 from dmte.network import TextualNetwork
-from dmte.storage import is_stored, refuse_unwritable
+from dmte.storage.folder import is_stored, refuse_unwritable
 from dmte.team import Team, opened_by_all
 from dmte.trained import TrainedModel
 from dmte.training import EpochReport, TrainingRun

@@ -119,7 +119,7 @@ def refuse_foreign(out: Path, search: "Search") -> None:
 
 def write(out: Path, content: str, search: "Search") -> None:
     """Put the settings in their place, and remember that they are ours."""
-    from dmte.export import new_file
+    from dmte.storage.atomic_file import new_file
 
     data = content.encode()
     search.note_written(data)

@@ -22,9 +22,9 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 from dmte.errors import DownloadError
-from dmte.locks import hold
 from dmte.network.datasets import DATA_VARIABLE, DataFile, Dataset, check_dataset
-from dmte.storage import sync_folder
+from dmte.storage.folder import sync_folder
+from dmte.storage.locks import hold
 
 MIRROR_VARIABLE = "DMTE_MIRROR"
 """The environment variable that names a mirror."""

@@ -20,7 +20,7 @@ from dmte.network.content import read_content
 from dmte.network.datasets import holds
 from dmte.network.markdown import Link, Note, parse_note
 from dmte.runtime.progress import track
-from dmte.storage import is_stored
+from dmte.storage.folder import is_stored
 
 SUFFIXES = (".md", ".markdown", ".mdx")
 """How the names of Markdown files end."""

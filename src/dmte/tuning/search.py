@@ -21,10 +21,10 @@ from torch import Tensor
 
 from dmte.config import Settings
 from dmte.errors import ConfigError, DmteError, StorageError, TrainingError
-from dmte.evaluation.journal import append_line, read_lines, sole_writer
 from dmte.network import TextualNetwork
 from dmte.ranking import auc, auc_difference_error
 from dmte.runtime.seeding import generator_for
+from dmte.storage.journal import append_line, read_lines, sole_writer
 from dmte.supervision import HeldBack, hold_back
 from dmte.training import TrainingRun
 from dmte.tuning.outcome import Check, Outcome, Trial

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from dmte.errors import StorageError
-from dmte.locks import hold
+from dmte.storage.locks import hold
 
 if sys.platform == "win32":
     pytest.skip("no locks here", allow_module_level=True)

@@ -22,10 +22,10 @@ import pytest
 import torch
 
 import dmte
-from dmte import storage
 from dmte.errors import StorageError
-from dmte.packing import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
-from dmte.storage import is_stored, map_parts, read_parts, refuse_unwritable, write_parts
+from dmte.storage import folder as storage
+from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
+from dmte.storage.folder import is_stored, map_parts, read_parts, refuse_unwritable, write_parts
 
 PARTS = {
     "config.json": b'{"dim": 2}\n',
@@ -62,7 +62,7 @@ from pathlib import Path
 package = types.ModuleType("dmte")
 package.__path__ = [sys.argv[1]]
 sys.modules["dmte"] = package
-from dmte.storage import write_parts
+from dmte.storage.folder import write_parts
 
 {inspect.getsource(model)}
 folder, letters, saves = Path(sys.argv[2]), sys.argv[3], int(sys.argv[4])

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dmte.errors import StorageError
-from dmte.packing import REPAIR, pack_json, unpack_json
+from dmte.storage.codec import REPAIR, pack_json, unpack_json
 
 if sys.platform != "win32":
     import fcntl
