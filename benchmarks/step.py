@@ -36,7 +36,7 @@ from dmte.entries import EdgeEntries
 from dmte.errors import NetworkError
 from dmte.fold import Fold
 from dmte.model import DiffusionMaps
-from dmte.network.files import read_network
+from dmte.network.formats.read import read_network
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.seeding import generator_for

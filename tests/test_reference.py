@@ -83,7 +83,7 @@ def examples_in(words: str) -> str:
         "- `num_vertices -> int`: N, the number of vertices.",
         "| `objective` | `ObjectiveWeights` | `ObjectiveWeights()` | The weights α",
         "### PAPER\n\nThe paper's word-average version.",
-        "Source: [network/frames.py](../src/dmte/network/frames.py)",
+        "Source: [network/frames.py](../src/dmte/network/formats/frames.py)",
     ],
 )
 def test_the_page_shows_how_a_name_is_used(shown: str, page: str) -> None:

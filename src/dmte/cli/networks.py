@@ -22,8 +22,8 @@ from dmte.cli.output import JsonOption as JsonOption
 from dmte.cli.output import complete
 from dmte.cli.settings import first_sentence
 from dmte.errors import ConfigError, NoTextsWarning
-from dmte.network.columns import GUESSED, Columns
 from dmte.network.datasets import DATASETS
+from dmte.network.formats.columns import GUESSED, Columns
 from dmte.reference import PACKAGE, Field, fields_of
 from dmte.runtime.progress import listening
 
@@ -115,7 +115,7 @@ def open_network(
         ConfigError: None was named, or two were.
         NetworkError: It cannot be read.
     """
-    from dmte.network.files import read_network, read_tables
+    from dmte.network.formats.read import read_network, read_tables
 
     has_tables = vertices is not None or edges is not None
     if name is not None and has_tables:
@@ -136,7 +136,7 @@ def with_network(
 
     A model that it takes as well stands in front of the network.
     """
-    named = fields_of(PACKAGE / "network" / "columns.py", "Columns")
+    named = fields_of(PACKAGE / "network" / "formats" / "columns.py", "Columns")
     roles = [column.name for column in named]
     place = Annotated[
         str | None,

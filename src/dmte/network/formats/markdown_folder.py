@@ -15,10 +15,10 @@ from pathlib import Path, PurePosixPath
 from posixpath import normpath
 
 from dmte.errors import NetworkError, warn
-from dmte.network.cells import Table
-from dmte.network.content import read_content
 from dmte.network.datasets import holds
-from dmte.network.markdown import Link, Note, parse_note
+from dmte.network.formats.markdown import Link, Note, parse_note
+from dmte.network.formats.source import read_content
+from dmte.network.formats.table import Table
 from dmte.runtime.progress import track
 from dmte.storage.folder import is_stored
 

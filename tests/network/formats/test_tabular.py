@@ -13,9 +13,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from dmte.errors import NetworkError
-from dmte.network.content import UNPACKERS
-from dmte.network.files import FORMATS, read_network, read_tables
-from dmte.network.table_files import READERS, read_table
+from dmte.network.formats.read import FORMATS, read_network, read_tables
+from dmte.network.formats.source import UNPACKERS
+from dmte.network.formats.tabular import READERS, read_table
 from dmte.network.textual_network import TextualNetwork
 
 pytestmark = pytest.mark.filterwarnings("ignore::dmte.errors.DmteWarning")
@@ -355,7 +355,7 @@ def test_a_table_knows_its_rows() -> None:
 
 
 def test_edges_of_a_parquet_file_are_read_batch_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dmte.network.table_files.BATCH", 2)
+    monkeypatch.setattr("dmte.network.formats.tabular.BATCH", 2)
     pq.write_table(pa.table({"id": list("abcde"), "text": list("vwxyz")}), "v.parquet")
     ends = {"source": list("abcde"), "target": [*"bcde", " a "], "weight": [1, 2, 3, 4, 5]}
     pq.write_table(pa.table(ends), "e.parquet")

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from dmte.errors import NetworkError, warn
-from dmte.network.cells import LazyColumns, Table
-from dmte.network.content import Content
+from dmte.network.formats.source import Content
+from dmte.network.formats.table import LazyColumns, Table
 from dmte.runtime.progress import track
 
 CHUNK = 2**20

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 import torch
 
 from dmte.errors import NetworkError
-from dmte.network.cells import Table
-from dmte.network.tables import network_from_tables
+from dmte.network.formats.build import network_from_tables
+from dmte.network.formats.table import Table
 from dmte.network.textual_network import Labels, TextualNetwork
 
 if TYPE_CHECKING:

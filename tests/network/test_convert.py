@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmte.errors import NetworkError
-from dmte.network.conversion import network_from_networkx, network_from_scipy
+from dmte.network.convert import network_from_networkx, network_from_scipy
 from dmte.network.textual_network import Labels
 
 networkx: Any = pytest.importorskip("networkx")
@@ -99,7 +99,7 @@ def test_an_empty_graph_is_refused() -> None:
 
 
 def test_networkx_is_not_needed_to_import_the_conversions() -> None:
-    code = "import sys, dmte.network.conversion; sys.exit('networkx' in sys.modules)"
+    code = "import sys, dmte.network.convert; sys.exit('networkx' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

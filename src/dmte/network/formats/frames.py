@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from dmte.errors import NetworkError
-from dmte.network.cells import LazyColumns, Table
-from dmte.network.columns import GUESSED, Columns
-from dmte.network.tables import network_from_tables
+from dmte.network.formats.build import network_from_tables
+from dmte.network.formats.columns import GUESSED, Columns
+from dmte.network.formats.table import LazyColumns, Table
 from dmte.network.textual_network import TextualNetwork
 
 if TYPE_CHECKING:

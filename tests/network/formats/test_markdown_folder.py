@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmte.errors import DmteWarning, NetworkError
-from dmte.network.files import read_network
+from dmte.network.formats.read import read_network
 from dmte.network.textual_network import TextualNetwork
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from dmte.errors import NetworkError
-from dmte.network.cells import LazyColumns, Table
-from dmte.network.columns import Columns
-from dmte.network.tables import network_from_tables
+from dmte.network.formats.build import network_from_tables
+from dmte.network.formats.columns import Columns
+from dmte.network.formats.table import LazyColumns, Table
 from dmte.network.textual_network import TextualNetwork
 
 Cells = Mapping[str, Sequence[object]]

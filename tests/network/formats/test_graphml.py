@@ -6,9 +6,9 @@ import networkx  # type: ignore[import-untyped]
 import pytest
 
 from dmte.errors import DmteWarning, NetworkError
-from dmte.network.columns import Columns
-from dmte.network.conversion import network_from_networkx
-from dmte.network.files import read_network, read_tables
+from dmte.network.convert import network_from_networkx
+from dmte.network.formats.columns import Columns
+from dmte.network.formats.read import read_network, read_tables
 
 
 @pytest.fixture(autouse=True)

@@ -10,8 +10,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 from dmte.errors import NetworkError
-from dmte.network.columns import Columns
-from dmte.network.frames import network_from_frames
+from dmte.network.formats.columns import Columns
+from dmte.network.formats.frames import network_from_frames
 
 Make = Callable[[dict[str, Any]], Any]
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dmte.errors import NetworkError
-from dmte.network.columns import Columns, find_edge_columns, find_vertex_columns
+from dmte.network.formats.columns import Columns, find_edge_columns, find_vertex_columns
 
 
 def test_usual_names_are_found_whatever_their_case() -> None:

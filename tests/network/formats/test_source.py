@@ -10,8 +10,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
 from dmte.errors import NetworkError
-from dmte.network.content import kind_of, read_content
-from dmte.network.files import read_network, read_tables
+from dmte.network.formats.read import read_network, read_tables
+from dmte.network.formats.source import kind_of, read_content
 
 ROWS = "id,text,links\na,red fox,b\nb,a den,\n"
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from dmte.errors import DmteWarning, NetworkError
-from dmte.network.bibtex import plain, read_bibtex
-from dmte.network.content import Content
-from dmte.network.files import read_network
+from dmte.network.formats.bibtex import plain, read_bibtex
+from dmte.network.formats.read import read_network
+from dmte.network.formats.source import Content
 
 LIBRARY = r"""
 A note between entries, as user@example.org writes it.

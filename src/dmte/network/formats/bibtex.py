@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dmte.errors import NetworkError
-from dmte.network.cells import Table
-from dmte.network.content import Content
+from dmte.network.formats.source import Content
+from dmte.network.formats.table import Table
 from dmte.runtime.progress import track
 
 LINKS = ("cites", "references", "citations", "cited-references", "crossref", "xref")

@@ -15,7 +15,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.errors import NetworkError, UnknownVertexError, warn
-from dmte.network.cells import (
+from dmte.network.formats.columns import (
+    GUESSED,
+    Columns,
+    EdgeColumns,
+    VertexColumns,
+    find_edge_columns,
+    find_vertex_columns,
+    listed,
+)
+from dmte.network.formats.table import (
     Table,
     is_list,
     name_in,
@@ -24,15 +33,6 @@ from dmte.network.cells import (
     parse_weight,
     several,
     shown,
-)
-from dmte.network.columns import (
-    GUESSED,
-    Columns,
-    EdgeColumns,
-    VertexColumns,
-    find_edge_columns,
-    find_vertex_columns,
-    listed,
 )
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.spelling import find_position

@@ -15,9 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dmte.errors import NetworkError
-from dmte.network.cells import LazyColumns, Table
-from dmte.network.content import Content
-from dmte.network.packed import PackedColumns, batches_of
+from dmte.network.formats.source import Content
+from dmte.network.formats.table import LazyColumns, PackedColumns, Table, batches_of
 from dmte.runtime.progress import track
 
 LISTS = ("results", "items", "works")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dmte.errors import DmteWarning, NetworkError
-from dmte.network.files import read_network
+from dmte.network.formats.read import read_network
 from dmte.network.textual_network import TextualNetwork
 
 

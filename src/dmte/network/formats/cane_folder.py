@@ -12,11 +12,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.errors import NetworkError
-from dmte.network.cells import parse_weight
-from dmte.network.content import read_content
 from dmte.network.datasets import holds
+from dmte.network.formats.source import read_content
+from dmte.network.formats.table import parse_weight
+from dmte.network.formats.write import write_new
 from dmte.network.textual_network import TextualNetwork
-from dmte.network.writing import write_new
 
 TEXTS, GRAPH, GROUPS = "data.txt", "graph.txt", "group.txt"
 

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmte.errors import DmteWarning, NetworkError
-from dmte.network.columns import Columns
 from dmte.network.datasets import DATASETS, find_dataset
-from dmte.network.files import read_network, read_tables
-from dmte.network.folders import read_folder, write_folder
+from dmte.network.formats.cane_folder import read_folder, write_folder
+from dmte.network.formats.columns import Columns
+from dmte.network.formats.read import read_network, read_tables
+from dmte.network.formats.write import write_tables
 from dmte.network.textual_network import TextualNetwork
-from dmte.network.writing import write_tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::dmte.errors.DmteWarning")
-REAL_DATA = Path(__file__).parents[3] / "shared" / "data"
+REAL_DATA = Path(__file__).parents[4] / "shared" / "data"
 
 
 @pytest.fixture(autouse=True)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from dmte.network.front_matter import split_front_matter
-from dmte.network.markdown import parse_note
+from dmte.network.formats.markdown import parse_note, split_front_matter
 
 
 def targets(text: str) -> list[str]:

@@ -17,15 +17,21 @@ from pathlib import Path
 from types import MappingProxyType
 
 from dmte.errors import NetworkError, NoTextsWarning, warn
-from dmte.network.cells import Table
-from dmte.network.columns import GUESSED, VERTEX_GUESSES, Columns, find_edge_columns, guess_column
-from dmte.network.content import Content, is_standard_input, kind_of, read_content
 from dmte.network.datasets import DATASETS, find_dataset, holds
-from dmte.network.folders import GRAPH, TEXTS, read_folder
-from dmte.network.graphml import read_graphml
-from dmte.network.notes import SUFFIXES, find_notes, is_model, read_notes
-from dmte.network.table_files import READERS, read_table
-from dmte.network.tables import labels_from_table, network_from_tables
+from dmte.network.formats.build import labels_from_table, network_from_tables
+from dmte.network.formats.cane_folder import GRAPH, TEXTS, read_folder
+from dmte.network.formats.columns import (
+    GUESSED,
+    VERTEX_GUESSES,
+    Columns,
+    find_edge_columns,
+    guess_column,
+)
+from dmte.network.formats.graphml import read_graphml
+from dmte.network.formats.markdown_folder import SUFFIXES, find_notes, is_model, read_notes
+from dmte.network.formats.source import Content, is_standard_input, kind_of, read_content
+from dmte.network.formats.table import Table
+from dmte.network.formats.tabular import READERS, read_table
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.formatting import plural
 from dmte.runtime.spelling import close_names

@@ -12,12 +12,11 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from dmte.errors import NetworkError
-from dmte.network.bibtex import read_bibtex
-from dmte.network.cells import LazyColumns, Table
-from dmte.network.content import Content, kind_of, read_content
-from dmte.network.frames import table_from_frame
-from dmte.network.json_files import read_json, read_json_lines
-from dmte.network.packed import PackedColumns, batches_of
+from dmte.network.formats.bibtex import read_bibtex
+from dmte.network.formats.frames import table_from_frame
+from dmte.network.formats.json_records import read_json, read_json_lines
+from dmte.network.formats.source import Content, kind_of, read_content
+from dmte.network.formats.table import LazyColumns, PackedColumns, Table, batches_of
 
 BATCH = 1 << 16  # Rows of a Parquet file that are held at a time.
 LONGEST_FIELD = 2**31 - 1  # Of a CSV; the csv module counts in what C calls a long.

@@ -1,0 +1,1 @@
+"""Reading and writing networks: one module per file format, one registry in read.py."""
