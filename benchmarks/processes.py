@@ -26,8 +26,8 @@ import torch
 from measuring import store, table
 
 from dmte.config import PAPER, Settings
+from dmte.distributed.launcher import joined_team
 from dmte.fold import Fold
-from dmte.launcher import joined_team
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import LargeTopics
 from dmte.runtime.seeding import generator_for

@@ -14,6 +14,7 @@ from typing import Any
 from torch import Tensor
 
 from dmte.config import Settings
+from dmte.distributed.group import ALONE, Team, opened_by_all
 from dmte.errors import ConfigError, StorageError
 from dmte.fold import Best, Fold
 from dmte.history import history_from_json, history_to_json
@@ -22,7 +23,6 @@ from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
 from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.storage.folder import is_stored, part_names, read_parts, write_parts
-from dmte.team import ALONE, Team, opened_by_all
 from dmte.training import TrainingRun
 
 POSITION = "position.json"

@@ -28,9 +28,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from dmte.distributed.group import Team
 from dmte.runtime.seeding import truncated_gaussian
 from dmte.sparse import SparseMatrix
-from dmte.team import Team
 
 
 def transition_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32) -> SparseMatrix:

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from dmte.adam import Adam
 from dmte.config import Settings
+from dmte.distributed.group import ALONE, Team
 from dmte.embedding import dot_products
 from dmte.entries import EdgeEntries
 from dmte.errors import TrainingError
@@ -29,7 +30,6 @@ from dmte.runtime.seeding import generator_for
 from dmte.sampling import NegativeSampler
 from dmte.sparse import SparseMatrix
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
-from dmte.team import ALONE, Team
 from dmte.text import EncoderInput, FixedTexts, LearnedWeights, SpectralWords
 from dmte.trained import build_model, embed_halves
 from dmte.walk_half import walk_ends

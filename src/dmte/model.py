@@ -24,10 +24,10 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dmte.diffusion import TRANSITIONS, DiffusionConvolution, HopFilters, diffuse
+from dmte.distributed.group import ALONE, Team
 from dmte.rows import divided_rows, unit_rows
 from dmte.runtime.seeding import truncated_gaussian
 from dmte.sparse import SparseMatrix
-from dmte.team import ALONE, Team
 from dmte.text import TextEncoder
 
 

@@ -21,9 +21,9 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from dmte.distributed.group import ALONE, Team
 from dmte.model import Halves
 from dmte.scores import score_pairs
-from dmte.team import ALONE, Team
 
 PARTS = ("text_text", "structure_structure", "structure_text", "text_structure")
 

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dmte.team import ALONE, Team
+from dmte.distributed.group import ALONE, Team
 
 SMALLEST_LENGTH = 1e-12
 """What shorter rows are divided by, as in torch's ``normalize``."""

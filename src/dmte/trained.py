@@ -15,6 +15,7 @@ from torch import Tensor
 
 from dmte.config import Settings
 from dmte.diffusion import DiffusionConvolution, HopFilters
+from dmte.distributed.group import ALONE, Team
 from dmte.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError, warn
 from dmte.history import History, history_from_json, history_to_json
@@ -26,7 +27,6 @@ from dmte.runtime.seeding import generator_for
 from dmte.sparse import SparseMatrix
 from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.storage.folder import read_parts, write_parts
-from dmte.team import ALONE, Team
 from dmte.text import ENCODERS, Vocabulary, encoder_input
 from dmte.unseen import embed_unseen, extend
 from dmte.walk_half import text_half

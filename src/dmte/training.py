@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from dmte.config import Settings
+from dmte.distributed.group import ALONE, Team
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.fold import Best, Fold, Judgement
@@ -31,7 +32,6 @@ from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.provenance import environment
 from dmte.sparse import SparseMatrix
 from dmte.supervision import hold_back, num_judging
-from dmte.team import ALONE, Team
 from dmte.text import LearnedWeights, TokenizedTexts, encoder_input, tokenized
 from dmte.text.letters import are_short
 from dmte.trained import TrainedModel, build_model, embed_halves

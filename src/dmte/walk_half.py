@@ -21,10 +21,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dmte.diffusion import diffuse, transition_matrix
+from dmte.distributed.group import ALONE, Team
 from dmte.ranking import NOISE, Judged, auc, auc_difference_error
 from dmte.rows import unit_rows
 from dmte.runtime.seeding import generator_for
-from dmte.team import ALONE, Team
 
 HOP_WEIGHTS = (0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0)
 """λ of the walks: where shorter ones end is told by the texts met on the way as well."""

@@ -12,11 +12,11 @@ import torch
 from torch.nn.functional import normalize
 
 from dmte.config import Settings
+from dmte.distributed.group import Team
 from dmte.errors import ConfigError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.ranking import auc
 from dmte.supervision import HeldBack
-from dmte.team import Team
 from dmte.text import ENCODERS, EncoderInput, FeatureRows, FixedTexts
 from dmte.trained import build_model, embed_network
 

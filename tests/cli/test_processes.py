@@ -17,12 +17,12 @@ import pytest
 import torch
 
 from dmte.config import PAPER
+from dmte.distributed.group import Team
+from dmte.distributed.launcher import supervise
 from dmte.embedding import Embedding
-from dmte.launcher import supervise
 from dmte.network import read_network
 from dmte.storage.codec import unpack_json
 from dmte.storage.folder import is_stored, read_parts
-from dmte.team import Team
 from dmte.training import TrainingRun
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -17,17 +17,8 @@ from dmte.checkpoint import Checkpoints, load_checkpoint
 from dmte.cli.line import LINE
 from dmte.cli.networks import NetworkSource
 from dmte.config import Settings
-from dmte.errors import (
-    ConfigError,
-    DmteError,
-    DmteWarning,
-    Interrupted,
-    LostProcessError,
-    TrainingError,
-)
-from dmte.estimate import refuse_too_large
-from dmte.history import outcome
-from dmte.launcher import (
+from dmte.distributed.group import Team, opened_by_all
+from dmte.distributed.launcher import (
     INTERRUPTED,
     USERS_MISTAKE,
     is_restart,
@@ -40,9 +31,18 @@ from dmte.launcher import (
     team_size,
     use_threads,
 )
+from dmte.errors import (
+    ConfigError,
+    DmteError,
+    DmteWarning,
+    Interrupted,
+    LostProcessError,
+    TrainingError,
+)
+from dmte.estimate import refuse_too_large
+from dmte.history import outcome
 from dmte.network import TextualNetwork
 from dmte.storage.folder import is_stored, refuse_unwritable
-from dmte.team import Team, opened_by_all
 from dmte.trained import TrainedModel
 from dmte.training import EpochReport, TrainingRun
 

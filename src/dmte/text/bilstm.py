@@ -19,9 +19,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from dmte.distributed.group import ALONE, Team
 from dmte.errors import ConfigError
 from dmte.runtime.seeding import truncated_gaussian
-from dmte.team import ALONE, Team
 from dmte.text.encoder import TextEncoder
 from dmte.text.recurrence import Positions, summed_states
 from dmte.text.vocabulary import TokenizedTexts

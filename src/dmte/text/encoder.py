@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dmte.team import Team
+from dmte.distributed.group import Team
 
 Texts = TypeVar("Texts")
 Prepared = TypeVar("Prepared")

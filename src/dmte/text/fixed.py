@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from dmte.distributed.group import ALONE, Team
 from dmte.rows import unit_rows
-from dmte.team import ALONE, Team
 from dmte.text.encoder import TextEncoder, Texts
 
 

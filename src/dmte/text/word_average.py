@@ -10,9 +10,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dmte.distributed.group import Team
 from dmte.runtime.seeding import truncated_gaussian
 from dmte.sparse import SparseMatrix
-from dmte.team import Team
 from dmte.text.encoder import TextEncoder, WordParts
 from dmte.text.vocabulary import TokenizedTexts
 

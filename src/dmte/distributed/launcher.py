@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dmte.distributed.group import ALONE, ConnectedTeam, Team
 from dmte.errors import ConfigError, LostProcessError, StorageError
-from dmte.team import ALONE, ConnectedTeam, Team
 
 if TYPE_CHECKING:
     from torch.distributed.launcher.api import LaunchConfig

@@ -29,8 +29,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from dmte.distributed.shared_tables import mapped_tables, write_tables
 from dmte.errors import ConfigError, DmteError, LostProcessError, TrainingError
-from dmte.mapping import mapped_tables, write_tables
 
 Result = TypeVar("Result")
 

@@ -24,6 +24,9 @@ from torch.nn.functional import normalize
 
 from dmte.checkpoint import load_checkpoint, save_checkpoint
 from dmte.config import PAPER, RECIPES, VARIANTS, Settings
+from dmte.distributed.group import ALONE, ConnectedTeam, Team, opened_by_all
+from dmte.distributed.launcher import refuse_separate_folders
+from dmte.distributed.shared_tables import write_tables
 from dmte.errors import (
     ConfigError,
     DmteError,
@@ -33,13 +36,10 @@ from dmte.errors import (
     TrainingError,
 )
 from dmte.evaluation import strict_task
-from dmte.launcher import refuse_separate_folders
-from dmte.mapping import write_tables
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.rows import divided_rows, unit_rows
 from dmte.sparse import SparseMatrix
-from dmte.team import ALONE, ConnectedTeam, Team, opened_by_all
 from dmte.training import TrainingRun
 
 Together = Callable[..., list[Any]]
@@ -289,7 +289,9 @@ def test_where_tables_find_no_room_all_processes_are_told(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     full = Path("/dev/full")
-    monkeypatch.setattr("dmte.team.write_tables", lambda _, tables: write_tables(full, tables))
+    monkeypatch.setattr(
+        "dmte.distributed.group.write_tables", lambda _, tables: write_tables(full, tables)
+    )
 
     def keep(team: Team) -> str:
         with pytest.raises(DmteError) as refused:

@@ -1,0 +1,1 @@
+"""One training in several processes, each with some of the columns."""
