@@ -29,19 +29,19 @@ import torch
 from measuring import store, table
 
 from dmte import fold as fold_module
-from dmte import scores
-from dmte.adam import Adam
 from dmte.config import PAPER, Settings
 from dmte.entries import EdgeEntries
 from dmte.errors import NetworkError
 from dmte.fold import Fold
+from dmte.kernels import pair_scores as scores
+from dmte.kernels.adam import Adam
+from dmte.kernels.sparse import SparseMatrix
 from dmte.model import DiffusionMaps
 from dmte.network.formats.read import read_network
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.seeding import generator_for
 from dmte.sampling import NegativeSampler
-from dmte.sparse import SparseMatrix
 from dmte.text import Vocabulary
 from dmte.training import TrainingRun
 

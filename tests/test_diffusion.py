@@ -17,8 +17,8 @@ from dmte.diffusion import (
     symmetric_matrix,
     transition_matrix,
 )
+from dmte.kernels.sparse import SparseMatrix
 from dmte.network import TextualNetwork
-from dmte.sparse import SparseMatrix
 
 NUM_VERTICES = 6
 DIM = 4

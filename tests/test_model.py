@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.linalg import matrix_power, vector_norm
 
 from dmte.diffusion import DiffusionConvolution, transition_matrix
+from dmte.kernels.sparse import SparseMatrix
 from dmte.model import DiffusionMaps, Halves, StructureEmbedding
-from dmte.sparse import SparseMatrix
 from dmte.text import Vocabulary, WordAverage
 
 TEXTS = ["graph text", "text", "a graph of words", "", "words and words"]

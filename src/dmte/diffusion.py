@@ -29,8 +29,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from dmte.distributed.group import Team
+from dmte.kernels.sparse import SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
-from dmte.sparse import SparseMatrix
 
 
 def transition_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32) -> SparseMatrix:

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.sparse import CompressedRows, SparseMatrix, index_type
+from dmte.kernels.sparse import CompressedRows, SparseMatrix, index_type
 from dmte.supervision import SupervisedEdges
 
 LOOP = -1

@@ -33,10 +33,10 @@ from dmte.config import Settings
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
 from dmte.errors import TrainingError
 from dmte.fold import MOST_DRAWN, draws_all
+from dmte.kernels.pair_scores import CHUNK
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import available_bytes
 from dmte.runtime.seeding import generator_for
-from dmte.scores import CHUNK
 from dmte.supervision import MOST_UNLINKED, num_judging
 from dmte.text import tokenized
 from dmte.text.bilstm import BLOCK as BILSTM_BLOCK

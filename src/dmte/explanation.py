@@ -39,9 +39,9 @@ from torch import Tensor
 from dmte.connections import Route, common_neighbors, linked, strongest_routes
 from dmte.diffusion import HopFilters, transition_matrix
 from dmte.errors import ConfigError
+from dmte.kernels.sparse import SparseMatrix
 from dmte.lengths import degrees, lengths
 from dmte.model import DiffusionMaps
-from dmte.sparse import SparseMatrix
 from dmte.text import Vocabulary, encoder_input
 from dmte.text.encoder import WordParts
 from dmte.trained import TrainedModel

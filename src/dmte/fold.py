@@ -15,12 +15,13 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.adam import Adam
 from dmte.config import Settings
 from dmte.distributed.group import ALONE, Team
 from dmte.embedding import dot_products
 from dmte.entries import EdgeEntries
 from dmte.errors import TrainingError
+from dmte.kernels.adam import Adam
+from dmte.kernels.sparse import SparseMatrix
 from dmte.lengths import degrees, length_products
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
@@ -28,7 +29,6 @@ from dmte.objective import Scores, part_losses, ranking_losses, score_edges, wei
 from dmte.ranking import Judged, auc
 from dmte.runtime.seeding import generator_for
 from dmte.sampling import NegativeSampler
-from dmte.sparse import SparseMatrix
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
 from dmte.text import EncoderInput, FixedTexts, LearnedWeights, SpectralWords
 from dmte.trained import build_model, embed_halves

@@ -25,9 +25,9 @@ from torch import Tensor, nn
 
 from dmte.diffusion import TRANSITIONS, DiffusionConvolution, HopFilters, diffuse
 from dmte.distributed.group import ALONE, Team
-from dmte.rows import divided_rows, unit_rows
+from dmte.kernels.row_norms import divided_rows, unit_rows
+from dmte.kernels.sparse import SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
-from dmte.sparse import SparseMatrix
 from dmte.text import TextEncoder
 
 

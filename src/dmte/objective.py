@@ -22,8 +22,8 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from dmte.distributed.group import ALONE, Team
+from dmte.kernels.pair_scores import score_pairs
 from dmte.model import Halves
-from dmte.scores import score_pairs
 
 PARTS = ("text_text", "structure_structure", "structure_text", "text_structure")
 

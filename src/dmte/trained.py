@@ -19,12 +19,12 @@ from dmte.distributed.group import ALONE, Team
 from dmte.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError, warn
 from dmte.history import History, history_from_json, history_to_json
+from dmte.kernels.sparse import SparseMatrix
 from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
 from dmte.runtime.formatting import html_table
 from dmte.runtime.provenance import environment
 from dmte.runtime.seeding import generator_for
-from dmte.sparse import SparseMatrix
 from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.storage.folder import read_parts, write_parts
 from dmte.text import ENCODERS, Vocabulary, encoder_input

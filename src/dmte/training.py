@@ -23,6 +23,7 @@ from dmte.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.fold import Best, Fold, Judgement
 from dmte.history import EpochRecord
+from dmte.kernels.sparse import SparseMatrix
 from dmte.lengths import chosen_power, degrees, stretched
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
@@ -30,7 +31,6 @@ from dmte.objective import PARTS, weighted_sum
 from dmte.ranking import Judged
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.provenance import environment
-from dmte.sparse import SparseMatrix
 from dmte.supervision import hold_back, num_judging
 from dmte.text import LearnedWeights, TokenizedTexts, encoder_input, tokenized
 from dmte.text.letters import are_short

@@ -44,10 +44,10 @@ from torch.nn.functional import normalize
 from dmte.diffusion import diffuse, mean_weight, transition_matrix, with_loops
 from dmte.embedding import Embedding
 from dmte.errors import NetworkError, warn
+from dmte.kernels.sparse import SparseMatrix
 from dmte.lengths import degrees, stretched
 from dmte.model import DiffusionMaps
 from dmte.network import TextualNetwork
-from dmte.sparse import SparseMatrix
 from dmte.text import EncoderInput, FeatureRows, FrozenFeatures, TokenizedTexts, Vocabulary
 from dmte.walk_half import text_half
 

@@ -22,8 +22,8 @@ from torch import Tensor
 
 from dmte.diffusion import diffuse, transition_matrix
 from dmte.distributed.group import ALONE, Team
+from dmte.kernels.row_norms import unit_rows
 from dmte.ranking import NOISE, Judged, auc, auc_difference_error
-from dmte.rows import unit_rows
 from dmte.runtime.seeding import generator_for
 
 HOP_WEIGHTS = (0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0)

@@ -36,10 +36,10 @@ from dmte.errors import (
     TrainingError,
 )
 from dmte.evaluation import strict_task
+from dmte.kernels.row_norms import divided_rows, unit_rows
+from dmte.kernels.sparse import SparseMatrix
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.rows import divided_rows, unit_rows
-from dmte.sparse import SparseMatrix
 from dmte.training import TrainingRun
 
 Together = Callable[..., list[Any]]

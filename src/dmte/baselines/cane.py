@@ -44,7 +44,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dmte.adam import Adam
 from dmte.baselines.cane_model import (
     PAIRS_AT_ONCE,
     ContextAwareEmbedding,
@@ -54,6 +53,7 @@ from dmte.baselines.cane_model import (
 from dmte.baselines.skipgram import require_positive
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.errors import ConfigError
+from dmte.kernels.adam import Adam
 from dmte.network import TextualNetwork
 from dmte.objective import ObjectiveWeights, Scores, part_losses, weighted_sum
 from dmte.runtime.memory import keep_freed_memory

@@ -40,11 +40,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from dmte.adam import Adam
 from dmte.baselines.skipgram import Noise, require_positive, small_vectors
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
+from dmte.kernels.adam import Adam
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.progress import track

@@ -38,21 +38,21 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.adam import Adam
 from dmte.baselines.skipgram import require_positive
 from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError
+from dmte.kernels.adam import Adam
+from dmte.kernels.row_norms import divided_rows
+from dmte.kernels.sparse import SparseMatrix
 from dmte.model import Halves
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import adjacency_matrix
 from dmte.objective import ObjectiveWeights, Scores, score_edges, weighted_sum
-from dmte.rows import divided_rows
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.progress import track
 from dmte.runtime.seeding import generator_for, truncated_gaussian
 from dmte.sampling import NOISE_POWER, NegativeSampler
-from dmte.sparse import SparseMatrix
 from dmte.text import TokenizedTexts, tokenized
 
 OFFSET = 0.001

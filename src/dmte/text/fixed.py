@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dmte.distributed.group import ALONE, Team
-from dmte.rows import unit_rows
+from dmte.kernels.row_norms import unit_rows
 from dmte.text.encoder import TextEncoder, Texts
 
 

@@ -11,8 +11,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from dmte.distributed.group import Team
+from dmte.kernels.sparse import SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
-from dmte.sparse import SparseMatrix
 from dmte.text.encoder import TextEncoder, WordParts
 from dmte.text.vocabulary import TokenizedTexts
 

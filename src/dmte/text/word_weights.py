@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dmte.rows import unit_rows
-from dmte.sparse import SparseMatrix
+from dmte.kernels.row_norms import unit_rows
+from dmte.kernels.sparse import SparseMatrix
 from dmte.text.encoder import TextEncoder
 from dmte.text.spectral import SpectralWords
 from dmte.text.vocabulary import TokenizedTexts

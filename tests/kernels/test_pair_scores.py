@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from dmte import scores
-from dmte.scores import score_pairs
+from dmte.kernels import pair_scores as scores
+from dmte.kernels.pair_scores import score_pairs
 
 
 def test_scores_equal_one_dot_product_at_a_time() -> None:

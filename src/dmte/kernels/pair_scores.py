@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn.functional import embedding
 
-from dmte.sparse import CompressedRows
+from dmte.kernels.sparse import CompressedRows
 
 CHUNK = 4096
 """Pairs whose rows are gathered at a time, few enough to stay in the cache."""

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck
 
-from dmte.sparse import SparseMatrix
+from dmte.kernels.sparse import SparseMatrix
 
 SHAPES = [(5, 7), (7, 5), (1, 1), (1, 9), (9, 1)]
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dmte.rows import SMALLEST_LENGTH, divided_rows, unit_rows
+from dmte.kernels.row_norms import SMALLEST_LENGTH, divided_rows, unit_rows
 
 
 @pytest.mark.parametrize("shortest", [SMALLEST_LENGTH, 1.0, 3.0])

@@ -6,7 +6,7 @@ import sys
 import torch
 from torch import nn
 
-from dmte.adam import Adam
+from dmte.kernels.adam import Adam
 
 
 def test_steps_are_those_of_torch() -> None:
