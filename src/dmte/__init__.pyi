@@ -10,7 +10,6 @@ from .errors import DmteWarning as DmteWarning
 from .estimator import Dmte as Dmte
 from .explanation import Explanation as Explanation
 from .explanation import explain as explain
-from .features import read_features as read_features
 from .labelling import Labelling as Labelling
 from .labelling import label_vertices as label_vertices
 from .maps import Map as Map
@@ -28,6 +27,7 @@ from .network import read_tables as read_tables
 from .network import write_folder as write_folder
 from .network import write_tables as write_tables
 from .settings_file import read_settings as read_settings
+from .text.feature_files import read_features as read_features
 from .trained import TrainedModel as TrainedModel
 from .training import EpochReport as EpochReport
 from .training import TrainingRun as TrainingRun

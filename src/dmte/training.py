@@ -33,7 +33,7 @@ from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.provenance import environment
 from dmte.supervision import hold_back, num_judging
 from dmte.text import LearnedWeights, TokenizedTexts, encoder_input, tokenized
-from dmte.text.letters import are_short
+from dmte.text.subwords import are_short
 from dmte.trained import TrainedModel, build_model, embed_halves
 from dmte.walk_half import chosen_share, joined, shared, walk_ends
 from dmte.width import divided_start

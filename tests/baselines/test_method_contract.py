@@ -14,7 +14,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.baselines.sentence import VARIABLE, encode_texts
 from dmte.embedding import Embedding, LearnsFromLabels, Method, PairScorer, why_not
 from dmte.errors import DmteError
 from dmte.evaluation import METHODS, strict_task
@@ -24,6 +23,7 @@ from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.progress import listening
+from dmte.text.sentence_model import VARIABLE, encode_texts
 
 
 class Uses(NamedTuple):

@@ -14,11 +14,13 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.baselines import sentence
-from dmte.baselines.sentence import VARIABLE, Sentence, SentenceDiffused, fingerprint
+from dmte.baselines.sentence import Sentence, SentenceDiffused
 from dmte.cli import main
 from dmte.errors import ConfigError, DmteError, MissingExtraError, StorageError
 from dmte.evaluation import LinkCell
 from dmte.network import TextualNetwork
+from dmte.text import sentence_model
+from dmte.text.sentence_model import VARIABLE, fingerprint
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +36,7 @@ def letters(monkeypatch: pytest.MonkeyPatch, sentence_model: Path) -> Path:
         return torch.tensor([[text.count("a"), text.count("b")] for text in texts]).float()
 
     monkeypatch.setattr(sentence, "find_spec", lambda _: True)
-    monkeypatch.setitem(sentence.READERS, "model2vec", lambda _: count)
+    monkeypatch.setitem(sentence_model.READERS, "model2vec", lambda _: count)
     return sentence_model
 
 
@@ -71,13 +73,13 @@ def test_texts_are_encoded_once_whatever_the_seed_and_the_edges(
     letters: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: list[Path] = []
-    load = sentence.READERS["model2vec"]
+    load = sentence_model.READERS["model2vec"]
 
-    def count_and_load(folder: Path) -> sentence.Encode:
+    def count_and_load(folder: Path) -> sentence_model.Encode:
         loads.append(folder)
         return load(folder)
 
-    monkeypatch.setitem(sentence.READERS, "model2vec", count_and_load)
+    monkeypatch.setitem(sentence_model.READERS, "model2vec", count_and_load)
     method = SentenceDiffused(folder=str(letters))
     method.fit(NETWORK, 0)
     method.fit(NETWORK.with_edges(NETWORK.edges[:1]), 1)

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from dmte.baselines.sentence import VARIABLE
 from dmte.errors import ConfigError, SplitError
 from dmte.evaluation import METHODS, ClassCell, LinkCell, class_task, strict_task
 from dmte.evaluation.cells import class_cells, link_cells
 from dmte.evaluation.methods import LINKS_ONLY, choose_methods, left_out
 from dmte.network import TextualNetwork
+from dmte.text.sentence_model import VARIABLE
 
 LINK = LinkCell(network="planted", method="tfidf", protocol="strict", train_fraction=0.6, seed=3)
 

@@ -48,7 +48,7 @@ def embed(
     refuse_both(as_json=as_json, as_csv=as_csv)
     kind = _check_outputs(out, similar, prints=as_json or as_csv)
     from dmte.export import export_vectors
-    from dmte.features import read_features
+    from dmte.text.feature_files import read_features
     from dmte.trained import TrainedModel
 
     trained = TrainedModel.load(model)

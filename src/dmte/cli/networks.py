@@ -94,7 +94,7 @@ class NetworkSource:
             )
         if features is None:
             return network
-        from dmte.features import read_features
+        from dmte.text.feature_files import read_features
 
         return read_features(features, network)
 

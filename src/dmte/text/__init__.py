@@ -6,8 +6,8 @@ from typing import Any
 
 from dmte.text.bilstm import BiLSTM
 from dmte.text.encoder import TextEncoder
-from dmte.text.features import EncoderInput, FeatureRows, FrozenFeatures, encoder_input
-from dmte.text.fixed import FixedTexts
+from dmte.text.frozen import FixedTexts
+from dmte.text.precomputed import EncoderInput, FeatureRows, FrozenFeatures, encoder_input
 from dmte.text.spectral import SpectralWords
 from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize, tokenized
 from dmte.text.word_average import WordAverage

@@ -16,8 +16,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dmte.text.encoder import WordParts
-from dmte.text.fixed import FixedTexts
-from dmte.text.letters import are_short, words_with_groups
+from dmte.text.frozen import FixedTexts
+from dmte.text.subwords import are_short, words_with_groups
 from dmte.text.tfidf import steep_rarity, strongest_directions, weigh_words
 from dmte.text.vocabulary import TokenizedTexts
 

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 from dmte.errors import ConfigError
-from dmte.words import NumberedWords, number_words
-from dmte.words import tokenize as tokenize
+from dmte.text.tokenize import NumberedWords, number_words
+from dmte.text.tokenize import tokenize as tokenize
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,7 +6,7 @@ Links held back are told from pairs that have none, and everything is compared w
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
 from dmte.supervision import num_linked_pairs, num_pairs
-from dmte.words import tokenize
+from dmte.text.tokenize import tokenize
 
 JUDGING_SHARE = 0.2
 """Of the edges, held back to judge by."""

@@ -18,12 +18,12 @@ from dmte.evaluation.methods import choose_methods, left_out
 from dmte.evaluation.report import evaluate_classes, evaluate_links
 from dmte.explanation import explain
 from dmte.export import export_vectors
-from dmte.features import read_features
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.text import FeatureRows, FrozenFeatures
-from dmte.text.features import unit_features
+from dmte.text.feature_files import read_features
+from dmte.text.precomputed import unit_features
 from dmte.trained import TrainedModel
 
 

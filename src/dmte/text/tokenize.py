@@ -30,7 +30,7 @@ from jaxtyping import Int
 
 MANY_LETTERS = 20_000_000
 """Of all texts together, from which on processes gain more than they take to start."""
-WORKER = "from dmte.words import serve; serve()"
+WORKER = "from dmte.text.tokenize import serve; serve()"
 
 # The CJK unified ideographs, their extensions and the compatibility ideographs.
 _IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"

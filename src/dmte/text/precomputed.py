@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.errors import ConfigError
-from dmte.text.fixed import FixedTexts
+from dmte.text.frozen import FixedTexts
 from dmte.text.tfidf import strongest_directions
 from dmte.text.vocabulary import TokenizedTexts
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from dmte.config import Settings
 from dmte.network import TextualNetwork
 from dmte.text import Vocabulary
-from dmte.text.letters import are_short, words_with_groups
+from dmte.text.subwords import are_short, words_with_groups
 from dmte.training import TrainingRun
 
 

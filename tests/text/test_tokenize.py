@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmte import words
-from dmte.words import number_words, tokenize
+from dmte.text import tokenize as words
+from dmte.text.tokenize import number_words, tokenize
 
 
 @settings(deadline=None)  # The first text that is not ASCII makes the pattern of words.
