@@ -13,7 +13,6 @@ from .explanation import explain as explain
 from .labelling import Labelling as Labelling
 from .labelling import label_vertices as label_vertices
 from .maps import Map as Map
-from .named_vectors import Neighbor as Neighbor
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns
 from .network import TextualNetwork as TextualNetwork
@@ -26,6 +25,7 @@ from .network import read_network as read_network
 from .network import read_tables as read_tables
 from .network import write_folder as write_folder
 from .network import write_tables as write_tables
+from .search.vectors import Neighbor as Neighbor
 from .settings_file import read_settings as read_settings
 from .text.feature_files import read_features as read_features
 from .trained import TrainedModel as TrainedModel

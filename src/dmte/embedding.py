@@ -16,15 +16,15 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte import conversions
-from dmte.approximate import Indexes
 from dmte.choices import Half
 from dmte.cost import Cost
 from dmte.errors import ConfigError, StorageError
-from dmte.named_vectors import NamedVectors, Search, columns_of
-from dmte.named_vectors import Neighbor as Neighbor
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.formatting import html_table, numbers, plural
 from dmte.runtime.spelling import find_position
+from dmte.search.approximate import Indexes
+from dmte.search.vectors import NamedVectors, Search, columns_of
+from dmte.search.vectors import Neighbor as Neighbor
 from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
 from dmte.storage.folder import map_parts, write_parts
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int
 
-from dmte.approximate import Indexes
 from dmte.errors import ConfigError, StorageError
-from dmte.named_vectors import NamedVectors
 from dmte.runtime.spelling import find_position
+from dmte.search.approximate import Indexes
+from dmte.search.vectors import NamedVectors
 from dmte.storage.codec import unpack_json, view_tensors
 from dmte.storage.folder import map_parts
 

@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from dmte.embedding import Embedding
-from dmte.nearest import highest
 from dmte.network import TextualNetwork
-from dmte.search import closest_pairs
+from dmte.search.exact import highest
+from dmte.search.pairs import closest_pairs
 
 
 class Suggestion(NamedTuple):

@@ -8,7 +8,7 @@ from rich.text import Text
 from dmte.cli.output import cell, column, grid, rendered, shorten, terminal_width
 
 if TYPE_CHECKING:
-    from dmte.named_vectors import Neighbor
+    from dmte.search.vectors import Neighbor
 
 LINKED = "*"
 """Marks a vertex that shares an edge with the query."""

@@ -17,7 +17,7 @@ from dmte.errors import ConfigError, warn
 from dmte.runtime.progress import Listener, listening
 
 if TYPE_CHECKING:
-    from dmte.named_vectors import Neighbor
+    from dmte.search.vectors import Neighbor
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
 CountOption = Annotated[int, typer.Option("-k", help="How many to show.")]
@@ -82,7 +82,7 @@ def _announce(model: Path, *, quiet: bool) -> Listener:
 def _like_vertex(
     folder: Path, vertex: str, half: Half, label: str | None, k: int, *, approximate: bool
 ) -> "tuple[Described, list[Neighbor]]":
-    from dmte.named_vectors import Search
+    from dmte.search.vectors import Search
     from dmte.stored import StoredModel, with_label
 
     stored = StoredModel.read(folder)

@@ -19,9 +19,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from dmte.errors import StorageError, warn
-from dmte.nearest import Found, check_count, row_lengths, unit_rows
 from dmte.runtime.optional import need
 from dmte.runtime.progress import reach, track
+from dmte.search.exact import Found, check_count, row_lengths, unit_rows
 from dmte.storage.codec import pack_json, unpack_json
 from dmte.storage.folder import is_stored, read_parts, write_parts
 

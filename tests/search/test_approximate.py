@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from dmte.approximate import index_folder
 from dmte.embedding import Embedding
 from dmte.errors import DmteWarning, MissingExtraError
-from dmte.nearest import nearest
+from dmte.search.approximate import index_folder
+from dmte.search.exact import nearest
 
 K = 10
 
@@ -93,8 +93,8 @@ def test_without_usearch_it_says_what_to_install(
 def test_many_queries_over_many_blocks_equal_sorting_everything(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dmte.nearest.BLOCK_SCORES", 64)
-    monkeypatch.setattr("dmte.nearest.BLOCK_QUERIES", 4)
+    monkeypatch.setattr("dmte.search.exact.BLOCK_SCORES", 64)
+    monkeypatch.setattr("dmte.search.exact.BLOCK_QUERIES", 4)
     draws = np.random.default_rng(0)
     # Whole numbers, so that there are ties.
     table = draws.integers(-1, 2, size=(50, 3)).astype(np.float64)

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.nearest import check_count
 from dmte.runtime.progress import track
+from dmte.search.exact import check_count
 
 BLOCK = 512  # Rows scored against all others at a time.
 

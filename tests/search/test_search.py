@@ -10,9 +10,9 @@ from torch import Tensor
 
 from dmte.embedding import Embedding
 from dmte.errors import ConfigError, UnknownVertexError
-from dmte.nearest import highest
 from dmte.network import TextualNetwork
-from dmte.search import BLOCK, closest_pairs
+from dmte.search.exact import highest
+from dmte.search.pairs import BLOCK, closest_pairs
 from dmte.suggestions import suggest_links
 
 
