@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 from measuring import store
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.storage.codec import unpack_json
 from dmte.storage.folder import is_stored, read_parts
 

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from measuring import LARGEST, Survey, run, sizes_up_to
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.storage.codec import pack_json, pack_tensors
 from dmte.storage.folder import write_parts
 

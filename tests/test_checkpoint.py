@@ -14,7 +14,7 @@ from dmte import checkpoint
 from dmte.checkpoint import Checkpoints, load_checkpoint, save_checkpoint
 from dmte.cli import main
 from dmte.config import PAPER
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_network

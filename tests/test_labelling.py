@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, DmteWarning, SplitError
 from dmte.evaluation.classification import ClassTask, class_targets
 from dmte.labelling import NUM_FOLDS, Labelling, label_vertices

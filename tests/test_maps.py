@@ -10,7 +10,7 @@ import torch
 from matplotlib.image import imread
 
 from dmte.choices import Way
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, DmteWarning, MissingExtraError, StorageError
 from dmte.maps import Map, principal_plane
 from dmte.naming import thickest

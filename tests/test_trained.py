@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from dmte.config import VARIANTS
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork

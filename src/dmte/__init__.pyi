@@ -4,7 +4,7 @@ from .config import VARIANTS as VARIANTS
 from .config import Settings as Settings
 from .curves import draw_results as draw_results
 from .curves import draw_training as draw_training
-from .embedding import Embedding as Embedding
+from .embedding.embedding import Embedding as Embedding
 from .errors import DmteError as DmteError
 from .errors import DmteWarning as DmteWarning
 from .estimator import Dmte as Dmte

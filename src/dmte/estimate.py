@@ -30,7 +30,7 @@ from typing import NamedTuple
 import torch
 
 from dmte.config import Settings
-from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
+from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
 from dmte.errors import TrainingError
 from dmte.fold import MOST_DRAWN, draws_all
 from dmte.kernels.pair_scores import CHUNK

@@ -33,7 +33,7 @@ from sklearn.base import (  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
 from dmte.config import Settings
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from dmte.config import Settings
 from dmte.distributed.group import ALONE, Team
-from dmte.embedding import dot_products
+from dmte.embedding.embedding import dot_products
 from dmte.entries import EdgeEntries
 from dmte.errors import TrainingError
 from dmte.kernels.adam import Adam

@@ -29,7 +29,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, softmax
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, SplitError, warn
 from dmte.evaluation.classification import (
     COST,

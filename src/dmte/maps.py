@@ -24,7 +24,7 @@ from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 from torch.nn.functional import normalize
 
 from dmte.choices import Half, Way
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, warn
 from dmte.naming import Box, Free, Places, Ways, beside, rings, thickest
 from dmte.network import TextualNetwork

@@ -21,8 +21,8 @@ half is zero. An empty text adds nothing; diffused, the texts of the neighbors d
 from dataclasses import dataclass, fields
 
 from dmte.config import Settings
-from dmte.cost import Cost
-from dmte.embedding import Embedding
+from dmte.embedding.cost import Cost
+from dmte.embedding.embedding import Embedding
 from dmte.estimate import estimate
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import finish, track

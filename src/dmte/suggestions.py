@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.network import TextualNetwork
 from dmte.search.exact import highest
 from dmte.search.pairs import closest_pairs

@@ -16,7 +16,7 @@ from torch import Tensor
 from dmte.config import Settings
 from dmte.diffusion import DiffusionConvolution, HopFilters
 from dmte.distributed.group import ALONE, Team
-from dmte.embedding import Embedding, Neighbor
+from dmte.embedding.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError, warn
 from dmte.history import History, history_from_json, history_to_json
 from dmte.kernels.sparse import SparseMatrix

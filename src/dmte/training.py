@@ -19,7 +19,7 @@ from torch import Tensor
 
 from dmte.config import Settings
 from dmte.distributed.group import ALONE, Team
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.fold import Best, Fold, Judgement
 from dmte.history import EpochRecord

@@ -42,7 +42,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.diffusion import diffuse, mean_weight, transition_matrix, with_loops
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import NetworkError, warn
 from dmte.kernels.sparse import SparseMatrix
 from dmte.lengths import degrees, stretched

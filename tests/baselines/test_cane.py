@@ -10,7 +10,7 @@ from torch import Tensor
 from dmte.baselines.cane import Cane, CaneTrainer
 from dmte.baselines.cane_attention import CELLS, blocks_of_pairs
 from dmte.baselines.cane_model import ContextAwareTexts
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics

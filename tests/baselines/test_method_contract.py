@@ -14,7 +14,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.embedding import Embedding, LearnsFromLabels, Method, PairScorer, why_not
+from dmte.embedding.embedding import Embedding
+from dmte.embedding.method import LearnsFromLabels, Method, PairScorer, why_not
 from dmte.errors import DmteError
 from dmte.evaluation import METHODS, strict_task
 from dmte.evaluation.cells import HasVectors

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 import torch
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.network import read_network
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

@@ -14,11 +14,11 @@ from torch import Tensor
 from dmte import config, maps
 from dmte.cli import VERBS, evaluate, export, main, plot, reproduce, reproducing, train
 from dmte.curves import MEASURES
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
+from dmte.embedding.export import FORMATS
 from dmte.evaluation import LABEL_FRACTIONS, PROTOCOLS
 from dmte.evaluation.experiments import NUM_SEEDS
 from dmte.evaluation.reproduction import TARGETS
-from dmte.export import FORMATS
 from dmte.fold import Fold
 from dmte.network import read_network
 from dmte.plots import METADATA

@@ -19,7 +19,7 @@ import torch
 from dmte.config import PAPER
 from dmte.distributed.group import Team
 from dmte.distributed.launcher import supervise
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.network import read_network
 from dmte.storage.codec import unpack_json
 from dmte.storage.folder import is_stored, read_parts

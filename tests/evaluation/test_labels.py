@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from dmte.baselines.tridnr import TriDnrLabels
-from dmte.cost import Cost
-from dmte.embedding import Embedding, LearnsFromLabels
+from dmte.embedding.cost import Cost
+from dmte.embedding.embedding import Embedding
+from dmte.embedding.method import LearnsFromLabels
 from dmte.errors import ConfigError
 from dmte.evaluation import METHODS, ClassCell, ClassScores, ClassTask, LinkCell, class_task
 from dmte.evaluation.cells import class_cells, link_cells

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import SplitError
 from dmte.evaluation import METHODS, PROTOCOLS, LinkTask, published_task, strict_task
 from dmte.evaluation.link_prediction import every_edge_task, scores_by_way

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dmte.baselines import RandomVectors
-from dmte.cost import Cost
+from dmte.embedding.cost import Cost
 from dmte.evaluation.cells import Cell, link_cells
 from dmte.evaluation.plan import plan
 from dmte.network import TextualNetwork

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError
 from dmte.evaluation import METHODS, ClassCell, LinkCell
 from dmte.evaluation.case_study import PRINTED, QUERY, CaseCell

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import DmteWarning, MissingExtraError
 from dmte.search.approximate import index_folder
 from dmte.search.exact import nearest

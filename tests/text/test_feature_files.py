@@ -11,13 +11,13 @@ from safetensors.torch import load_file
 from torch.nn.functional import normalize
 
 from dmte.config import PAPER, Settings
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
+from dmte.embedding.export import export_vectors
 from dmte.errors import ConfigError, NetworkError
 from dmte.evaluation import METHODS, strict_task
 from dmte.evaluation.methods import choose_methods, left_out
 from dmte.evaluation.report import evaluate_classes, evaluate_links
 from dmte.explanation import explain
-from dmte.export import export_vectors
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics

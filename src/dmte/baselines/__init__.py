@@ -17,7 +17,7 @@ from dmte.baselines.tadw import Tadw
 from dmte.baselines.tfidf import TfIdf
 from dmte.baselines.tridnr import TriDnr, TriDnrLabels
 from dmte.baselines.walks import DeepWalk, Node2Vec
-from dmte.embedding import Method
+from dmte.embedding.method import Method
 
 BASELINES: Mapping[str, Method] = MappingProxyType(
     {

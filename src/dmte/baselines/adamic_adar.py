@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.cost import DOUBLE_BYTES, Cost, seconds_by_size
+from dmte.embedding.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import adjacency_matrix
 

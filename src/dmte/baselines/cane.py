@@ -51,7 +51,7 @@ from dmte.baselines.cane_model import (
     average_texts,
 )
 from dmte.baselines.skipgram import require_positive
-from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
+from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.errors import ConfigError
 from dmte.kernels.adam import Adam
 from dmte.network import TextualNetwork

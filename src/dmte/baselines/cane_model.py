@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
 from dmte.baselines.cane_attention import PairTexts, attend
-from dmte.embedding import Embedding, Similarity
+from dmte.embedding.embedding import Embedding, Similarity
 from dmte.errors import ConfigError
 from dmte.runtime.seeding import STANDARD_DEVIATION, truncated_gaussian
 from dmte.text import TokenizedTexts

@@ -41,8 +41,8 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from dmte.baselines.skipgram import Noise, require_positive, small_vectors
-from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
-from dmte.embedding import Embedding
+from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.kernels.adam import Adam
 from dmte.network import TextualNetwork

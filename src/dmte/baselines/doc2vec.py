@@ -34,8 +34,8 @@ from dmte.baselines.skipgram import (
     small_vectors,
     split_pass,
 )
-from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
-from dmte.embedding import Embedding
+from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
+from dmte.embedding.embedding import Embedding
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.progress import track

@@ -25,9 +25,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.cost import DOUBLE_BYTES, FLOAT_BYTES, Cost, seconds_by_size
 from dmte.diffusion import diffuse, transition_matrix
-from dmte.embedding import Embedding
+from dmte.embedding.cost import DOUBLE_BYTES, FLOAT_BYTES, Cost, seconds_by_size
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for

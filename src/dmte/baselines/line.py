@@ -32,8 +32,8 @@ from dmte.baselines.skipgram import (
     require_positive,
     small_vectors,
 )
-from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
-from dmte.embedding import Embedding
+from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import track

@@ -23,9 +23,9 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.baselines.tfidf import count_words, tfidf_vectors, words_bytes
-from dmte.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.diffusion import diffuse, transition_matrix
-from dmte.embedding import Embedding
+from dmte.embedding.cost import DOUBLE_BYTES, Cost, seconds_by_size
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.text.tfidf import strongest_directions

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import torch
 
-from dmte.cost import FLOAT_BYTES, Cost, seconds_by_size
-from dmte.embedding import Embedding
+from dmte.embedding.cost import FLOAT_BYTES, Cost, seconds_by_size
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for

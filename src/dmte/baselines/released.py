@@ -39,8 +39,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.baselines.skipgram import require_positive
-from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
-from dmte.embedding import Embedding
+from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.kernels.adam import Adam
 from dmte.kernels.row_norms import divided_rows

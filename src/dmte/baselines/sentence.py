@@ -29,8 +29,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dmte.baselines.lsa import HOP_WEIGHTS, diffuse_texts
-from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
-from dmte.embedding import Embedding
+from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, DmteError, StorageError
 from dmte.network import TextualNetwork
 from dmte.text.sentence_model import (

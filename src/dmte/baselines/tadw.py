@@ -34,9 +34,9 @@ from torch.nn.functional import normalize
 
 from dmte.baselines.lsa import latent_bytes, latent_features
 from dmte.baselines.tfidf import tfidf_vectors
-from dmte.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.diffusion import diffuse, transition_matrix
-from dmte.embedding import Embedding
+from dmte.embedding.cost import DOUBLE_BYTES, Cost, seconds_by_size
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import track

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.cost import DOUBLE_BYTES, SAMPLE, Cost, seconds_by_size
+from dmte.embedding.cost import DOUBLE_BYTES, SAMPLE, Cost, seconds_by_size
 from dmte.network import TextualNetwork
 from dmte.text import tokenized
 from dmte.text.tfidf import rarity, weigh_words

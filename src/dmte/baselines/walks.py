@@ -36,8 +36,8 @@ from dmte.baselines.skipgram import (
     require_positive,
     split_pass,
 )
-from dmte.cost import FLOAT_BYTES, Cost, fastest_seconds
-from dmte.embedding import Embedding
+from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
+from dmte.embedding.embedding import Embedding
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import track
 from dmte.runtime.seeding import generator_for

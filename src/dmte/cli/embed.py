@@ -15,7 +15,7 @@ from dmte.cli.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dmte.embedding import Embedding
+    from dmte.embedding.embedding import Embedding
     from dmte.network import TextualNetwork
     from dmte.trained import TrainedModel
 
@@ -47,7 +47,7 @@ def embed(
     """
     refuse_both(as_json=as_json, as_csv=as_csv)
     kind = _check_outputs(out, similar, prints=as_json or as_csv)
-    from dmte.export import export_vectors
+    from dmte.embedding.export import export_vectors
     from dmte.text.feature_files import read_features
     from dmte.trained import TrainedModel
 

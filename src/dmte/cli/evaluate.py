@@ -199,7 +199,7 @@ def able(methods: list[str], task: "Task", features: Path | None = None) -> list
         ConfigError: None was named, or one that cannot run here or is not for the task, or none
             reads the features.
     """
-    from dmte.embedding import why_not
+    from dmte.embedding.method import why_not
     from dmte.evaluation.methods import choose_methods, find_method, left_out, reads_features
 
     choose_methods(methods, task=task)

@@ -34,8 +34,8 @@ def export(
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
 ) -> None:
     """Write the vectors of a model, with their ids, to a file."""
-    from dmte.embedding import Embedding
-    from dmte.export import FORMATS, export_vectors
+    from dmte.embedding.embedding import Embedding
+    from dmte.embedding.export import FORMATS, export_vectors
     from dmte.trained import TrainedModel
 
     if out is None:
@@ -56,7 +56,7 @@ def format_of(path: Path) -> str | None:
 
 
 def _export_projector(trained: "TrainedModel", folder: Path, *, replace: bool) -> tuple[Path, Path]:
-    from dmte.export import export_projector
+    from dmte.embedding.export import export_projector
 
     network = trained.network
     columns = {"text": network.texts}

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.evaluation.cells import Cell, cost
 from dmte.network import TextualNetwork

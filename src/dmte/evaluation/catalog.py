@@ -14,7 +14,7 @@ from textwrap import dedent
 from types import ModuleType
 from typing import Any
 
-from dmte.embedding import Method
+from dmte.embedding.method import Method
 from dmte.evaluation.methods import METHODS
 
 OPENING = """# The methods

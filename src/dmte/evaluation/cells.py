@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from torch import Tensor
 
 from dmte.config import PAPER, Settings
-from dmte.embedding import LearnsFromLabels, Method, NeedsMore, why_not
+from dmte.embedding.method import LearnsFromLabels, Method, NeedsMore, why_not
 from dmte.errors import ConfigError
 from dmte.evaluation.classification import LABEL_FRACTIONS, ClassTask, class_task
 from dmte.evaluation.link_prediction import (

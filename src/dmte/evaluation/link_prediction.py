@@ -20,7 +20,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.embedding import Embedding, PairScorer
+from dmte.embedding.embedding import Embedding
+from dmte.embedding.method import PairScorer
 from dmte.errors import SplitError
 from dmte.network import TextualNetwork
 from dmte.network.split import (

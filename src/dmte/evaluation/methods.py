@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from dmte.baselines import BASELINES
 from dmte.config import RECIPES, VARIANTS, Settings
-from dmte.embedding import Method, why_not
+from dmte.embedding.method import Method, why_not
 from dmte.errors import ConfigError
 from dmte.method import DmteMethod
 from dmte.runtime.spelling import propose

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from dmte.cost import Cost
+from dmte.embedding.cost import Cost
 from dmte.errors import DmteError
 from dmte.evaluation.cells import Cell
 from dmte.network import TextualNetwork

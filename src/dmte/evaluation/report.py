@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
-from dmte.embedding import NeedsMore
+from dmte.embedding.method import NeedsMore
 from dmte.evaluation.cells import (
     DIGITS,
     Cell,

@@ -7,7 +7,7 @@ own id. Evaluation and search see nothing else, so they cannot tell DMTE from a 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import torch
@@ -15,9 +15,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte import conversions
 from dmte.choices import Half
-from dmte.cost import Cost
+from dmte.embedding import interop as conversions
 from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.formatting import html_table, numbers, plural
@@ -33,58 +32,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 BLOCK = 1 << 16  # Pairs scored at a time.
+
 Similarity = Literal["dot", "cosine"]
-
-
-@runtime_checkable
-class PairScorer(Protocol):
-    """Anything that says how likely two vertices are linked."""
-
-    def score(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, " pairs"]:
-        """Return a score per pair of positions; higher is likelier."""
-
-
-@runtime_checkable
-class Method(Protocol):
-    """Anything that learns from a network to score its pairs; its fields are its settings."""
-
-    def fit(self, network: TextualNetwork, seed: int) -> PairScorer:
-        """Learn from ``network``; the same seed gives the same result."""
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes on this machine, having tried a little of it.
-
-        Raises:
-            DmteError: The network cannot be learned from at all.
-        """
-
-
-@runtime_checkable
-class NeedsMore(Protocol):
-    """A method that needs what may not be here, such as a model that somebody else trained."""
-
-    def why_not(self) -> str | None:
-        """Return why it cannot run here, in a line that says what to do; none if it can."""
-
-    def needs(self) -> str:
-        """Return what it needs, in a word under which results are kept.
-
-        Raises:
-            DmteError: It is not here.
-        """
-
-
-@runtime_checkable
-class LearnsFromLabels(Protocol):
-    """A method that learns from labels of vertices as well, which classification hands it."""
-
-    def with_labels(self, labels: Sequence[tuple[str, str]]) -> Method:
-        """Return the method that learns from these (id, class), and from no other label."""
-
-
-def why_not(method: Method) -> str | None:
-    """Return why a method cannot run here, or none if it can."""
-    return method.why_not() if isinstance(method, NeedsMore) else None
 
 
 def dot_products(

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
+from dmte.embedding.export import export_vectors
 from dmte.errors import MissingExtraError, UnknownVertexError
-from dmte.export import export_vectors
 from dmte.network import TextualNetwork, network_from_networkx
 from dmte.trained import TrainedModel
 

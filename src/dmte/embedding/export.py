@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import StorageError
 from dmte.runtime.formatting import spreadsheet_safe
 from dmte.storage.atomic_file import new_file

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from dmte import cost
-from dmte.cost import SAMPLE, fastest_seconds, seconds_by_size, smaller_network
+from dmte.embedding import cost
+from dmte.embedding.cost import SAMPLE, fastest_seconds, seconds_by_size, smaller_network
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 

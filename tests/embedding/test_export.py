@@ -10,9 +10,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 import torch
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
+from dmte.embedding.export import FORMATS, export_projector, export_vectors
 from dmte.errors import StorageError
-from dmte.export import FORMATS, export_projector, export_vectors
 
 IDS = ("plain", "=cmd|' /C calc'!A0", 'a "quoted", id', "two\nlines", "図")
 

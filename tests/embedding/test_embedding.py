@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from dmte.embedding import Embedding
+from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, UnknownVertexError
 
 

@@ -1,0 +1,1 @@
+"""What every method returns, and what a method is."""
