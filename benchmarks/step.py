@@ -30,7 +30,7 @@ from measuring import store, table
 
 from dmte import fold as fold_module
 from dmte.config import PAPER, Settings
-from dmte.entries import EdgeEntries
+from dmte.diffusion.transition import EdgeEntries
 from dmte.errors import NetworkError
 from dmte.fold import Fold
 from dmte.kernels import pair_scores as scores

@@ -9,7 +9,7 @@ import torch
 
 from dmte.config import PAPER, VARIANTS, Settings
 from dmte.connections import common_neighbors, strongest_routes
-from dmte.diffusion import transition_matrix
+from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError, UnknownVertexError
 from dmte.explanation import Explanation, explain
 from dmte.method import DmteMethod

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 from torch.linalg import matrix_power, vector_norm
 
-from dmte.diffusion import DiffusionConvolution, transition_matrix
+from dmte.diffusion.operators import DiffusionConvolution
+from dmte.diffusion.transition import transition_matrix
 from dmte.kernels.sparse import SparseMatrix
 from dmte.model import DiffusionMaps, Halves, StructureEmbedding
 from dmte.text import Vocabulary, WordAverage

@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.autograd import gradcheck
 from torch.func import functional_call
 
-from dmte.diffusion import DiffusionConvolution, transition_matrix
+from dmte.diffusion.operators import DiffusionConvolution
+from dmte.diffusion.transition import transition_matrix
 from dmte.model import DiffusionMaps, Halves, StructureEmbedding
 from dmte.objective import (
     PARTS,

@@ -10,7 +10,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.config import PAPER, Settings
-from dmte.diffusion import HopFilters, symmetric_matrix, transition_matrix
+from dmte.diffusion.operators import HopFilters
+from dmte.diffusion.transition import symmetric_matrix, transition_matrix
 from dmte.errors import TrainingError
 from dmte.evaluation import METHODS, strict_task
 from dmte.fold import Fold

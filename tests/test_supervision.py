@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from dmte.diffusion import TRANSITIONS
-from dmte.entries import EdgeEntries
+from dmte.diffusion.transition import TRANSITIONS, EdgeEntries
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import adjacency_matrix
 from dmte.supervision import SupervisedEdges, hold_back, sample_unlinked

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.config import Settings
+from dmte.diffusion.random_projection import HOP_WEIGHTS, walk_ends
 from dmte.evaluation import strict_task
 from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
@@ -18,7 +19,7 @@ from dmte.ranking import Judged
 from dmte.runtime.seeding import generator_for
 from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
-from dmte.walk_half import HOP_WEIGHTS, LEAST_GAIN, SHARES, chosen_share, joined, walk_ends
+from dmte.walk_half import LEAST_GAIN, SHARES, chosen_share, joined
 from dmte.walk_half import shared as shared_scores
 
 LONELY = 7  # The vertex without edges of the planted network.

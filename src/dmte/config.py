@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any
 
-from dmte.diffusion import TRANSITIONS
+from dmte.diffusion.transition import TRANSITIONS
 from dmte.errors import ConfigError
 from dmte.objective import PARTS, ObjectiveWeights
 from dmte.text import ENCODERS, FixedTexts

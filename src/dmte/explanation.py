@@ -37,7 +37,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.connections import Route, common_neighbors, linked, strongest_routes
-from dmte.diffusion import HopFilters, transition_matrix
+from dmte.diffusion.operators import HopFilters
+from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError
 from dmte.kernels.sparse import SparseMatrix
 from dmte.lengths import degrees, lengths

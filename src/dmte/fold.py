@@ -16,9 +16,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.config import Settings
+from dmte.diffusion.random_projection import walk_ends
+from dmte.diffusion.transition import EdgeEntries
 from dmte.distributed.group import ALONE, Team
 from dmte.embedding.embedding import dot_products
-from dmte.entries import EdgeEntries
 from dmte.errors import TrainingError
 from dmte.kernels.adam import Adam
 from dmte.kernels.sparse import SparseMatrix
@@ -32,7 +33,6 @@ from dmte.sampling import NegativeSampler
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
 from dmte.text import EncoderInput, FixedTexts, LearnedWeights, SpectralWords
 from dmte.trained import build_model, embed_halves
-from dmte.walk_half import walk_ends
 
 MOST_DRAWN = 4096
 """Vertices that the negatives of a step are drawn among, where all are drawn alike. Few of a large

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.diffusion import mean_weight
+from dmte.diffusion.transition import mean_weight
 from dmte.ranking import Judged, auc
 
 DOUBLING = 3.0

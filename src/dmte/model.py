@@ -23,7 +23,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dmte.diffusion import TRANSITIONS, DiffusionConvolution, HopFilters, diffuse
+from dmte.diffusion.operators import DiffusionConvolution, HopFilters, diffuse
+from dmte.diffusion.transition import TRANSITIONS
 from dmte.distributed.group import ALONE, Team
 from dmte.kernels.row_norms import divided_rows, unit_rows
 from dmte.kernels.sparse import SparseMatrix

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dmte.config import Settings
-from dmte.diffusion import DiffusionConvolution, HopFilters
+from dmte.diffusion.operators import DiffusionConvolution, HopFilters
 from dmte.distributed.group import ALONE, Team
 from dmte.embedding.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError, warn

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from dmte.config import Settings
+from dmte.diffusion.random_projection import walk_ends
 from dmte.distributed.group import ALONE, Team
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
@@ -35,7 +36,7 @@ from dmte.supervision import hold_back, num_judging
 from dmte.text import LearnedWeights, TokenizedTexts, encoder_input, tokenized
 from dmte.text.subwords import are_short
 from dmte.trained import TrainedModel, build_model, embed_halves
-from dmte.walk_half import chosen_share, joined, shared, walk_ends
+from dmte.walk_half import chosen_share, joined, shared
 from dmte.width import divided_start
 
 FEWEST_HELD_BACK = 8

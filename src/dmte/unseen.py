@@ -41,7 +41,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.diffusion import diffuse, mean_weight, transition_matrix, with_loops
+from dmte.diffusion.operators import diffuse
+from dmte.diffusion.transition import mean_weight, transition_matrix, with_loops
 from dmte.embedding.embedding import Embedding
 from dmte.errors import NetworkError, warn
 from dmte.kernels.sparse import SparseMatrix

@@ -14,51 +14,18 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dmte.diffusion import diffuse, transition_matrix
-from dmte.distributed.group import ALONE, Team
-from dmte.kernels.row_norms import unit_rows
 from dmte.ranking import NOISE, Judged, auc, auc_difference_error
-from dmte.runtime.seeding import generator_for
 
-HOP_WEIGHTS = (0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0)
-"""λ of the walks: where shorter ones end is told by the texts met on the way as well."""
 SHARES = (0.2, 0.5, 0.8)
 """What β is chosen from, beside 0."""
+
 LEAST_GAIN = 0.0025
 """AUC that links alone must add; less is not worth twice the columns. Where texts say something it
 was 0.001 at most, on eight networks."""
-
-
-def walk_ends(
-    adjacency: sp.csr_array,
-    dim: int,
-    seed: int,
-    team: Team = ALONE,
-    dtype: torch.dtype = torch.float32,
-) -> Float[Tensor, "vertices own"]:
-    """Return V_s of the edges S; of a team every process its own of the ``dim`` columns.
-
-    >>> pair = sp.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    >>> ends = walk_ends(pair, dim=4, seed=0)
-    >>> bool(torch.allclose(ends[0], ends[1])), bool(ends[2].any())
-    (True, False)
-    """
-    # Walks never reach a vertex without an edge, and of many networks that is most of them.
-    linked = np.flatnonzero(adjacency.sum(axis=0) + adjacency.sum(axis=1))
-    rows = torch.from_numpy(linked)
-    drawn = torch.randn(adjacency.shape[0], dim, generator=generator_for(seed, "walk ends"))
-    own = drawn[rows, team.own(dim)].to(dtype)
-    del drawn
-    walk = transition_matrix(adjacency[linked][:, linked], dtype)
-    ends = torch.zeros(adjacency.shape[0], own.shape[1], dtype=dtype)
-    ends[rows] = unit_rows(diffuse(walk, own, HOP_WEIGHTS), team)
-    return ends
 
 
 def text_half(text: Float[Tensor, "*vertices dim"], share: float) -> Float[Tensor, "*vertices dim"]:

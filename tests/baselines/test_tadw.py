@@ -10,7 +10,8 @@ from torch.nn.functional import normalize
 from dmte.baselines.lsa import latent_features
 from dmte.baselines.tadw import WALK_WEIGHTS, Tadw, solve_mapping, solve_structure
 from dmte.baselines.tfidf import tfidf_vectors
-from dmte.diffusion import diffuse, transition_matrix
+from dmte.diffusion.operators import diffuse
+from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork

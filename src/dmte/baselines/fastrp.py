@@ -25,7 +25,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.diffusion import diffuse, transition_matrix
+from dmte.diffusion.operators import diffuse
+from dmte.diffusion.transition import transition_matrix
 from dmte.embedding.cost import DOUBLE_BYTES, FLOAT_BYTES, Cost, seconds_by_size
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError

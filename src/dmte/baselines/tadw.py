@@ -34,7 +34,8 @@ from torch.nn.functional import normalize
 
 from dmte.baselines.lsa import latent_bytes, latent_features
 from dmte.baselines.tfidf import tfidf_vectors
-from dmte.diffusion import diffuse, transition_matrix
+from dmte.diffusion.operators import diffuse
+from dmte.diffusion.transition import transition_matrix
 from dmte.embedding.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError

@@ -17,12 +17,9 @@ The recommended recipe takes for P what graph convolutions do (Kipf and Welling 
 A vertex keeps a share of what it has at every hop, and a hub tells each of its many neighbors less.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -31,63 +28,6 @@ from torch.autograd.function import once_differentiable
 from dmte.distributed.group import Team
 from dmte.kernels.sparse import SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
-
-
-def transition_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32) -> SparseMatrix:
-    """Return P, the rows of S scaled to sum to one; a vertex that leads nowhere keeps its walker.
-
-    >>> adjacency = sp.csr_array([[0.0, 1.0, 3.0], [0.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
-    >>> (transition_matrix(adjacency) @ torch.eye(3)).tolist()
-    [[0.0, 0.25, 0.75], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
-    """
-    degrees = adjacency.sum(axis=1)
-    stuck = (degrees == 0).astype(np.float64)
-    kept = sp.csr_array(adjacency + sp.diags_array(stuck))
-    shares = np.repeat(1.0 / (degrees + stuck), np.diff(kept.indptr))
-    transition = sp.csr_array((kept.data * shares, kept.indices, kept.indptr), shape=kept.shape)
-    return SparseMatrix.from_scipy(transition, dtype)
-
-
-class Scales(NamedTuple):
-    """What the symmetric P multiplies S + w I by."""
-
-    loop: float
-    """w, the mean weight of an edge."""
-    outward: Float[np.ndarray, " vertices"]
-    """1 / √d of the rows."""
-    inward: Float[np.ndarray, " vertices"]
-    """1 / √d of the columns."""
-
-
-def mean_weight(adjacency: sp.csr_array) -> float:
-    """Return w, by which weights in other units change nothing; without edges any will do."""
-    return float(adjacency.data.mean()) if adjacency.nnz else 1.0
-
-
-def with_loops(adjacency: sp.csr_array) -> tuple[sp.csr_array, Scales]:
-    """Return S + w I and what the symmetric P multiplies it by."""
-    loop = mean_weight(adjacency)
-    kept = sp.csr_array(adjacency + loop * sp.eye_array(adjacency.shape[0]))
-    return kept, Scales(loop, kept.sum(axis=1) ** -0.5, kept.sum(axis=0) ** -0.5)
-
-
-def symmetric_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32) -> SparseMatrix:
-    """Return (S + w I)_ij / √(d_i d_j), with w the mean weight of an edge and d the sums.
-
-    >>> adjacency = sp.csr_array([[0.0, 4.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    >>> (symmetric_matrix(adjacency) @ torch.eye(3)).tolist()
-    [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
-    """
-    kept, scales = with_loops(adjacency)
-    shares = np.repeat(scales.outward, np.diff(kept.indptr)) * scales.inward[kept.indices]
-    scaled = sp.csr_array((kept.data * shares, kept.indices, kept.indptr), shape=kept.shape)
-    return SparseMatrix.from_scipy(scaled, dtype)
-
-
-TRANSITIONS: Mapping[str, Callable[[sp.csr_array, torch.dtype], SparseMatrix]] = MappingProxyType(
-    {"walk": transition_matrix, "symmetric": symmetric_matrix}
-)
-"""What P is made of S by, by the name of the setting."""
 
 
 def diffuse(

@@ -11,12 +11,8 @@ from torch.autograd import gradcheck
 from torch.func import functional_call
 from torch.linalg import matrix_power
 
-from dmte.diffusion import (
-    DiffusionConvolution,
-    diffuse,
-    symmetric_matrix,
-    transition_matrix,
-)
+from dmte.diffusion.operators import DiffusionConvolution, diffuse
+from dmte.diffusion.transition import symmetric_matrix, transition_matrix
 from dmte.kernels.sparse import SparseMatrix
 from dmte.network import TextualNetwork
 

@@ -1,0 +1,1 @@
+"""P and Σ λ_h P^h X (Definitions 2 and 4)."""
