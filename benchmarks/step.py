@@ -36,7 +36,7 @@ from dmte.fold import Fold
 from dmte.kernels import pair_scores as scores
 from dmte.kernels.adam import Adam
 from dmte.kernels.sparse import SparseMatrix
-from dmte.model import DiffusionMaps
+from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network.formats.read import read_network
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory

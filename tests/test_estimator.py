@@ -18,8 +18,8 @@ from dmte.config import PAPER, Settings
 from dmte.errors import ConfigError, NetworkError, UnknownVertexError
 from dmte.estimator import Dmte
 from dmte.method import DmteMethod
+from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
 
 

@@ -13,9 +13,9 @@ from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError, UnknownVertexError
 from dmte.explanation import Explanation, explain
 from dmte.method import DmteMethod
+from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.trained import TrainedModel
 
 RECIPES = {
     "recommended": Settings(dim=32, epochs=3, degree_power=0.0),

@@ -11,7 +11,7 @@ from torch.func import functional_call
 
 from dmte.diffusion.operators import DiffusionConvolution
 from dmte.diffusion.transition import transition_matrix
-from dmte.model import DiffusionMaps, Halves, StructureEmbedding
+from dmte.model.diffusion_maps import DiffusionMaps, Halves, StructureEmbedding
 from dmte.objective import (
     PARTS,
     ObjectiveWeights,

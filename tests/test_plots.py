@@ -11,7 +11,7 @@ import pytest
 from dmte.curves import draw_results, draw_training, read_result_file, result_panels
 from dmte.curves import training_panels as panels_of
 from dmte.errors import ConfigError, MissingExtraError, StorageError
-from dmte.history import EpochRecord, outcome
+from dmte.model.history import EpochRecord, outcome
 from dmte.plots import Line, Panel, draw_lines, draw_panels
 
 

@@ -16,12 +16,13 @@ from dmte.errors import TrainingError
 from dmte.evaluation import METHODS, strict_task
 from dmte.fold import Fold
 from dmte.method import DmteMethod
-from dmte.model import Halves, SquareMap
+from dmte.model.build import embed_network
+from dmte.model.diffusion_maps import Halves, SquareMap
+from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.objective import Scores, ranking_losses, score_edges
 from dmte.text import LearnedWeights, SpectralWords
-from dmte.trained import TrainedModel, embed_network
 from dmte.training import TrainingRun, learns_words
 from dmte.width import WIDTHS
 

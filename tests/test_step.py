@@ -9,13 +9,13 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from dmte.config import PAPER, Settings
+from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.objective import ObjectiveWeights
 from dmte.runtime.seeding import generator_for
 from dmte.storage.folder import read_parts
 from dmte.supervision import SupervisedEdges
-from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
 
 ALPHA = (1.0, 0.7, 0.4, 0.2)  # tt, ss, st, ts: all different, so that a swap shows
@@ -183,7 +183,7 @@ def test_a_model_overwritten_while_it_is_read_is_never_a_mixture(
         second.save(folder)
         return parts
 
-    monkeypatch.setattr("dmte.trained.read_parts", read_then_replace)
+    monkeypatch.setattr("dmte.model.trained_model.read_parts", read_then_replace)
     loaded = TrainedModel.load(tmp_path / "model")
     assert loaded.seed == 1
     assert torch.equal(loaded.embedding.vectors, first.embedding.vectors)

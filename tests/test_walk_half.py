@@ -13,14 +13,15 @@ from dmte.config import Settings
 from dmte.diffusion.random_projection import HOP_WEIGHTS, walk_ends
 from dmte.evaluation import strict_task
 from dmte.method import DmteMethod
+from dmte.model.assemble import joined
+from dmte.model.assemble import shared as shared_scores
+from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.ranking import Judged
 from dmte.runtime.seeding import generator_for
-from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
-from dmte.walk_half import LEAST_GAIN, SHARES, chosen_share, joined
-from dmte.walk_half import shared as shared_scores
+from dmte.walk_half import LEAST_GAIN, SHARES, chosen_share
 
 LONELY = 7  # The vertex without edges of the planted network.
 

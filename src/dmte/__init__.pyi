@@ -13,6 +13,7 @@ from .explanation import explain as explain
 from .labelling import Labelling as Labelling
 from .labelling import label_vertices as label_vertices
 from .maps import Map as Map
+from .model.trained_model import TrainedModel as TrainedModel
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns
 from .network import TextualNetwork as TextualNetwork
@@ -28,7 +29,6 @@ from .network import write_tables as write_tables
 from .search.vectors import Neighbor as Neighbor
 from .settings_file import read_settings as read_settings
 from .text.feature_files import read_features as read_features
-from .trained import TrainedModel as TrainedModel
 from .training import EpochReport as EpochReport
 from .training import TrainingRun as TrainingRun
 from .tuning import tune as tune

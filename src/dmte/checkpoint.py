@@ -17,8 +17,8 @@ from dmte.config import Settings
 from dmte.distributed.group import ALONE, Team, opened_by_all
 from dmte.errors import ConfigError, StorageError
 from dmte.fold import Best, Fold
-from dmte.history import history_from_json, history_to_json
-from dmte.model import DiffusionMaps
+from dmte.model.diffusion_maps import DiffusionMaps
+from dmte.model.history import history_from_json, history_to_json
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
 from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors

@@ -41,11 +41,11 @@ from dmte.diffusion.operators import HopFilters
 from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError
 from dmte.kernels.sparse import SparseMatrix
-from dmte.lengths import degrees, lengths
-from dmte.model import DiffusionMaps
+from dmte.model.assemble import degrees, lengths
+from dmte.model.diffusion_maps import DiffusionMaps
+from dmte.model.trained_model import TrainedModel
 from dmte.text import Vocabulary, encoder_input
 from dmte.text.encoder import WordParts
-from dmte.trained import TrainedModel
 
 POOL = 200
 """Of the words of either side, how many of the strongest are paired with each other."""

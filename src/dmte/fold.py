@@ -23,8 +23,9 @@ from dmte.embedding.embedding import dot_products
 from dmte.errors import TrainingError
 from dmte.kernels.adam import Adam
 from dmte.kernels.sparse import SparseMatrix
-from dmte.lengths import degrees, length_products
-from dmte.model import DiffusionMaps
+from dmte.model.assemble import degrees, length_products
+from dmte.model.build import build_model, embed_halves
+from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.objective import Scores, part_losses, ranking_losses, score_edges, weighted_sum
 from dmte.ranking import Judged, auc
@@ -32,7 +33,6 @@ from dmte.runtime.seeding import generator_for
 from dmte.sampling import NegativeSampler
 from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
 from dmte.text import EncoderInput, FixedTexts, LearnedWeights, SpectralWords
-from dmte.trained import build_model, embed_halves
 
 MOST_DRAWN = 4096
 """Vertices that the negatives of a step are drawn among, where all are drawn alike. Few of a large

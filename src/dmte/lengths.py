@@ -11,65 +11,15 @@ glossaries, which have none, so held-back edges choose a, and 0 leaves vectors a
 from collections.abc import Sequence
 from statistics import fmean
 
-import numpy as np
-import scipy.sparse as sp
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
-
-from dmte.diffusion.transition import mean_weight
 from dmte.ranking import Judged, auc
 
-DOUBLING = 3.0
-"""Edges that make a vector 2^a times as long as one without. Of 1, 3, 6, 10 and 20 this was about
-the best on average; few suit networks in which most vertices have none, many suit dense ones."""
 POWERS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
 """What a is chosen from. Above, sparse networks gain a little AUC more, and the pairs that score
 highest become those of hubs, linked or not: average precision falls."""
+
 FEWEST_JUDGING = 12
 """Held-back edges by which to choose; with 10 the choice cost 14 drawn networks of 80 vertices 0.1
 on average and 1.6 at worst, with 12 to 15 it gained real ones 1 to 2."""
-
-
-def degrees(adjacency: sp.csr_array) -> Float[np.ndarray, " vertices"]:
-    """Return d: the sums of S over its mean weight, loops aside.
-
-    An edge that leads one way counts half at either end.
-
-    >>> degrees(sp.csr_array([[0.0, 4.0, 4.0], [4.0, 0.0, 0.0], [4.0, 0.0, 0.0]])).tolist()
-    [2.0, 1.0, 1.0]
-    """
-    sums = (adjacency.sum(axis=0) + adjacency.sum(axis=1)) / 2 - adjacency.diagonal()
-    found: np.ndarray = sums / mean_weight(adjacency)
-    return found
-
-
-def stretched(
-    vectors: Float[Tensor, "vertices dim"], degrees: Float[np.ndarray, " vertices"], power: float
-) -> Float[Tensor, "vertices dim"]:
-    """Return the vectors (1 + d / 3)^a times as long.
-
-    >>> stretched(torch.eye(2), np.array([0.0, 9.0]), 0.5).tolist()
-    [[1.0, 0.0], [0.0, 2.0]]
-    """
-    if power == 0:
-        return vectors
-    return vectors * torch.from_numpy(lengths(degrees, power)).to(vectors.dtype).unsqueeze(1)
-
-
-def lengths(
-    degrees: Float[np.ndarray, " vertices"], power: float
-) -> Float[np.ndarray, " vertices"]:
-    """Return (1 + d / 3)^a."""
-    found: np.ndarray = (1 + degrees / DOUBLING) ** power
-    return found
-
-
-def length_products(
-    degrees: Float[np.ndarray, " vertices"], pairs: Int[Tensor, "pairs 2"]
-) -> Float[Tensor, " pairs"]:
-    """Return the products of the two lengths of pairs, for a = 1."""
-    return torch.from_numpy(lengths(degrees, 1.0))[pairs].prod(dim=1)
 
 
 def chosen_power(judged: Sequence[tuple[Judged, Judged]]) -> float:

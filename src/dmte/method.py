@@ -24,9 +24,9 @@ from dmte.config import Settings
 from dmte.embedding.cost import Cost
 from dmte.embedding.embedding import Embedding
 from dmte.estimate import estimate
+from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import finish, track
-from dmte.trained import TrainedModel
 from dmte.training import TrainingRun
 
 

@@ -23,7 +23,7 @@ from torch.nn.functional import logsigmoid
 
 from dmte.distributed.group import ALONE, Team
 from dmte.kernels.pair_scores import score_pairs
-from dmte.model import Halves
+from dmte.model.diffusion_maps import Halves
 
 PARTS = ("text_text", "structure_structure", "structure_text", "text_structure")
 

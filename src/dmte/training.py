@@ -23,10 +23,13 @@ from dmte.distributed.group import ALONE, Team
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.fold import Best, Fold, Judgement
-from dmte.history import EpochRecord
 from dmte.kernels.sparse import SparseMatrix
-from dmte.lengths import chosen_power, degrees, stretched
-from dmte.model import DiffusionMaps
+from dmte.lengths import chosen_power
+from dmte.model.assemble import degrees, joined, shared, stretched
+from dmte.model.build import build_model, embed_halves
+from dmte.model.diffusion_maps import DiffusionMaps
+from dmte.model.history import EpochRecord
+from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.objective import PARTS, weighted_sum
 from dmte.ranking import Judged
@@ -35,8 +38,7 @@ from dmte.runtime.provenance import environment
 from dmte.supervision import hold_back, num_judging
 from dmte.text import LearnedWeights, TokenizedTexts, encoder_input, tokenized
 from dmte.text.subwords import are_short
-from dmte.trained import TrainedModel, build_model, embed_halves
-from dmte.walk_half import chosen_share, joined, shared
+from dmte.walk_half import chosen_share
 from dmte.width import divided_start
 
 FEWEST_HELD_BACK = 8

@@ -14,10 +14,7 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import NamedTuple
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
+from dmte.model.assemble import shared
 from dmte.ranking import NOISE, Judged, auc, auc_difference_error
 
 SHARES = (0.2, 0.5, 0.8)
@@ -26,18 +23,6 @@ SHARES = (0.2, 0.5, 0.8)
 LEAST_GAIN = 0.0025
 """AUC that links alone must add; less is not worth twice the columns. Where texts say something it
 was 0.001 at most, on eight networks."""
-
-
-def text_half(text: Float[Tensor, "*vertices dim"], share: float) -> Float[Tensor, "*vertices dim"]:
-    """Return √(1 - β) V_t."""
-    return torch.mul(text, (1 - share) ** 0.5)
-
-
-def joined(
-    text: Float[Tensor, "vertices text"], structure: Float[Tensor, "vertices walks"], share: float
-) -> Float[Tensor, "vertices dim"]:
-    """Return √(1 - β) V_t ⊕ √β V_s."""
-    return torch.cat([text_half(text, share), structure * share**0.5], dim=1)
 
 
 def chosen_share(judged: Sequence[tuple[Judged, Judged]]) -> float:
@@ -65,8 +50,3 @@ def _gain(judged: Sequence[tuple[Judged, Judged]], share: float) -> _Gain:
     errors = [auc_difference_error(mixed, text) for mixed, text in pairs]
     mean = fmean(auc(*mixed) - auc(*text) for mixed, text in pairs)
     return _Gain(mean, math.hypot(*errors) / len(pairs))
-
-
-def shared(text: Judged, walks: Judged, share: float) -> Judged:
-    """Return the scores of ``joined`` vectors."""
-    return Judged(*((1 - share) * a + share * b for a, b in zip(text, walks, strict=True)))

@@ -14,11 +14,11 @@ from torch.nn.functional import normalize
 from dmte.config import Settings
 from dmte.distributed.group import Team
 from dmte.errors import ConfigError, TrainingError
+from dmte.model.build import build_model, embed_network
 from dmte.network import TextualNetwork
 from dmte.ranking import auc
 from dmte.supervision import HeldBack
 from dmte.text import ENCODERS, EncoderInput, FeatureRows, FixedTexts
-from dmte.trained import build_model, embed_network
 
 WIDTHS = (64, 128, 256, 512)
 """Widths to choose from."""

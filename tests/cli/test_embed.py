@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dmte.model.trained_model import TrainedModel
 from dmte.network import read_tables
-from dmte.trained import TrainedModel
 
 jsonschema = pytest.importorskip("jsonschema")
 

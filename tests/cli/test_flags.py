@@ -31,7 +31,7 @@ def test_the_systems_failure_is_code_1(inside: Run, monkeypatch: pytest.MonkeyPa
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dmte.stored.StoredModel.read", fail)
+    monkeypatch.setattr("dmte.model.stored_model.StoredModel.read", fail)
     done = inside("similar", "model", "--vertex", "b-tree")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "dmte: [Errno 28] No space left on device\n"

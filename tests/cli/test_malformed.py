@@ -26,9 +26,9 @@ import pytest
 
 from dmte.cli import main
 from dmte.method import DmteMethod
+from dmte.model.stored_model import StoredModel
+from dmte.model.trained_model import TrainedModel
 from dmte.network import read_network
-from dmte.stored import StoredModel
-from dmte.trained import TrainedModel
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 Make = Callable[[], object]

@@ -12,8 +12,8 @@ import torch
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.export import export_vectors
 from dmte.errors import MissingExtraError, UnknownVertexError
+from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork, network_from_networkx
-from dmte.trained import TrainedModel
 
 
 @pytest.fixture

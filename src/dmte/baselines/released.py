@@ -45,7 +45,7 @@ from dmte.errors import ConfigError
 from dmte.kernels.adam import Adam
 from dmte.kernels.row_norms import divided_rows
 from dmte.kernels.sparse import SparseMatrix
-from dmte.model import Halves
+from dmte.model.diffusion_maps import Halves
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import adjacency_matrix
 from dmte.objective import ObjectiveWeights, Scores, score_edges, weighted_sum

@@ -58,8 +58,8 @@ def classify(
     refuse_both(as_json=as_json, as_csv=as_csv)
     _check(k, out, labels, id_column or label_column)
     from dmte.labelling import label_vertices
+    from dmte.model.trained_model import TrainedModel
     from dmte.network import Columns, read_labels
-    from dmte.trained import TrainedModel
 
     trained = TrainedModel.load(model)
     network = trained.network

@@ -15,8 +15,8 @@ from dmte.storage.folder import refuse_unwritable
 
 if TYPE_CHECKING:
     from dmte.evaluation import LinkTask
+    from dmte.model.trained_model import TrainedModel
     from dmte.network import TextualNetwork
-    from dmte.trained import TrainedModel
 
 HIDDEN_FRACTION = 0.2
 QUERIES = ("b-tree", "gradient-descent", "random-walk")

@@ -16,8 +16,8 @@ from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
     from dmte.embedding.embedding import Embedding
+    from dmte.model.trained_model import TrainedModel
     from dmte.network import TextualNetwork
-    from dmte.trained import TrainedModel
 
 
 @partial(with_network, metavar="NEW", asks_directed=False)
@@ -48,8 +48,8 @@ def embed(
     refuse_both(as_json=as_json, as_csv=as_csv)
     kind = _check_outputs(out, similar, prints=as_json or as_csv)
     from dmte.embedding.export import export_vectors
+    from dmte.model.trained_model import TrainedModel
     from dmte.text.feature_files import read_features
-    from dmte.trained import TrainedModel
 
     trained = TrainedModel.load(model)
     new = _open(source, trained.network)

@@ -12,7 +12,7 @@ from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
     from dmte.explanation import Explanation, VertexPart, WordPart
-    from dmte.trained import TrainedModel
+    from dmte.model.trained_model import TrainedModel
 
 DIGITS = 6
 FEW = 3  # Connections that a table shows.
@@ -32,7 +32,7 @@ def explain(
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}")
     from dmte.explanation import explain as explain_score
-    from dmte.trained import TrainedModel
+    from dmte.model.trained_model import TrainedModel
 
     trained = TrainedModel.load(model)
     found = explain_score(trained, a, b)

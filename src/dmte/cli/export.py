@@ -10,7 +10,7 @@ from dmte.cli.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dmte.trained import TrainedModel
+    from dmte.model.trained_model import TrainedModel
 
 PROJECTOR = "projector"
 SUFFIXES = {".parquet": "parquet", ".npz": "npz", ".csv": "csv", ".txt": "word2vec"}
@@ -36,7 +36,7 @@ def export(
     """Write the vectors of a model, with their ids, to a file."""
     from dmte.embedding.embedding import Embedding
     from dmte.embedding.export import FORMATS, export_vectors
-    from dmte.trained import TrainedModel
+    from dmte.model.trained_model import TrainedModel
 
     if out is None:
         raise ConfigError("say where the vectors go with --out FILE")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dmte.cli.networks import JsonOption, NetworkSource, with_network
 from dmte.errors import DmteWarning, TrainingError
-from dmte.history import history_from_json, outcome
+from dmte.model.history import history_from_json, outcome
 from dmte.storage.codec import unpack_json
 from dmte.storage.folder import is_stored, read_parts
 

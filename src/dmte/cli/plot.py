@@ -115,7 +115,7 @@ def _draw_model(
 ) -> dict[str, Any]:
     """Draw a model; return what the picture shows."""
     from dmte.curves import draw_training
-    from dmte.trained import TrainedModel
+    from dmte.model.trained_model import TrainedModel
 
     trained = TrainedModel.load(folder)
     if what == "training":

@@ -82,8 +82,8 @@ def _announce(model: Path, *, quiet: bool) -> Listener:
 def _like_vertex(
     folder: Path, vertex: str, half: Half, label: str | None, k: int, *, approximate: bool
 ) -> "tuple[Described, list[Neighbor]]":
+    from dmte.model.stored_model import StoredModel, with_label
     from dmte.search.vectors import Search
-    from dmte.stored import StoredModel, with_label
 
     stored = StoredModel.read(folder)
     among = None if label is None else with_label(stored.labels, label)
@@ -96,8 +96,8 @@ def _like_text(
 ) -> "tuple[Described, list[Neighbor]]":
     import torch
 
-    from dmte.stored import with_label
-    from dmte.trained import TrainedModel
+    from dmte.model.stored_model import with_label
+    from dmte.model.trained_model import TrainedModel
 
     trained = TrainedModel.load(folder)
     network = trained.network

@@ -40,10 +40,10 @@ from dmte.errors import (
     TrainingError,
 )
 from dmte.estimate import refuse_too_large
-from dmte.history import outcome
+from dmte.model.history import outcome
+from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.storage.folder import is_stored, refuse_unwritable
-from dmte.trained import TrainedModel
 from dmte.training import EpochReport, TrainingRun
 
 MOST_THREADS = 1024

@@ -9,7 +9,7 @@ from torch.linalg import matrix_power, vector_norm
 from dmte.diffusion.operators import DiffusionConvolution
 from dmte.diffusion.transition import transition_matrix
 from dmte.kernels.sparse import SparseMatrix
-from dmte.model import DiffusionMaps, Halves, StructureEmbedding
+from dmte.model.diffusion_maps import DiffusionMaps, Halves, StructureEmbedding
 from dmte.text import Vocabulary, WordAverage
 
 TEXTS = ["graph text", "text", "a graph of words", "", "words and words"]

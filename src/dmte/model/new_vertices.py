@@ -46,11 +46,10 @@ from dmte.diffusion.transition import mean_weight, transition_matrix, with_loops
 from dmte.embedding.embedding import Embedding
 from dmte.errors import NetworkError, warn
 from dmte.kernels.sparse import SparseMatrix
-from dmte.lengths import degrees, stretched
-from dmte.model import DiffusionMaps
+from dmte.model.assemble import degrees, stretched, text_half
+from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.text import EncoderInput, FeatureRows, FrozenFeatures, TokenizedTexts, Vocabulary
-from dmte.walk_half import text_half
 
 
 @dataclass(frozen=True, slots=True, eq=False)

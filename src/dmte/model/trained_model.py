@@ -10,94 +10,23 @@ from typing import Any
 
 import scipy.sparse as sp
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 from dmte.config import Settings
-from dmte.diffusion.operators import DiffusionConvolution, HopFilters
-from dmte.distributed.group import ALONE, Team
 from dmte.embedding.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError, warn
-from dmte.history import History, history_from_json, history_to_json
-from dmte.kernels.sparse import SparseMatrix
-from dmte.model import DiffusionMaps, SquareMap, StructureEmbedding
+from dmte.model.assemble import text_half
+from dmte.model.build import build_model
+from dmte.model.diffusion_maps import DiffusionMaps
+from dmte.model.history import History, history_from_json, history_to_json
+from dmte.model.new_vertices import embed_unseen, extend
 from dmte.network import TextualNetwork
 from dmte.runtime.formatting import html_table
 from dmte.runtime.provenance import environment
-from dmte.runtime.seeding import generator_for
 from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.storage.folder import read_parts, write_parts
-from dmte.text import ENCODERS, Vocabulary, encoder_input
-from dmte.unseen import embed_unseen, extend
-from dmte.walk_half import text_half
-
-
-def build_model(
-    settings: Settings, vocabulary_size: int, num_linked: int, seed: int, team: Team = ALONE
-) -> DiffusionMaps:
-    """Return a model with freshly drawn parameters; ``num_linked`` vertices have a row in E_s.
-
-    They are drawn whole and then divided over the team, so that all teams start alike.
-    """
-    generator = generator_for(seed, "parameters")
-    half, hop_weights = settings.half, settings.hop_weights
-    encoder = ENCODERS[settings.encoder](vocabulary_size, half, generator)
-    convolution = (
-        DiffusionConvolution(half, hop_weights, generator)
-        if settings.activation == "tanh"
-        else HopFilters(half, hop_weights)
-    )
-    structure = StructureEmbedding(
-        num_linked, half, settings.structure_hop_weights or hop_weights, generator
-    )
-    model = DiffusionMaps(
-        encoder,
-        convolution if settings.text_diffusion else None,
-        structure if settings.structure else None,
-        SquareMap(half) if settings.mixing else None,
-        unit_rows=settings.unit_rows,
-        transition=settings.transition,
-    )
-    model.structure_share = settings.structure_share or 0.0
-    model.degree_power = settings.degree_power or 0.0
-    model.divide(team)
-    return model
-
-
-def embed_network(
-    model: DiffusionMaps,
-    network: TextualNetwork,
-    texts: Any,
-    linked: Int[Tensor, " linked"],
-    transition: SparseMatrix | None = None,
-) -> Embedding:
-    """Return v_i = v_i^t ⊕ v_i^s of every vertex; ``linked`` are those with a row in E_s.
-
-    ``texts`` are those of ``network`` as the model's encoder prepared them, ``transition`` is its P
-    if that is known.
-    """
-    transition = transition or model.transition_of(network.adjacency())
-    text, structure = embed_halves(model, texts, transition, linked)
-    vectors = text if structure is None else torch.cat([text, structure], dim=1)
-    return Embedding(network.ids, vectors, text.shape[1])
-
-
-@torch.no_grad()
-def embed_halves(
-    model: DiffusionMaps,
-    texts: Any,
-    transition: SparseMatrix,
-    linked: Int[Tensor, " linked"],
-    rows: Int[Tensor, " rows"] | None = None,
-) -> tuple[Tensor, Tensor | None]:
-    """Return V_t and V_s of every vertex, or of some; of a divided model its own columns."""
-    text = model.text_embedding(texts, transition, rows)
-    if model.structure is None:
-        return text, None
-    table = model.structure()
-    structure = table.new_zeros(len(transition.rows.offsets) - 1, table.shape[1])
-    structure[linked] = table
-    return text, structure if rows is None else structure[rows]
+from dmte.text import Vocabulary, encoder_input
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -13,8 +13,9 @@ from torch.nn.functional import normalize
 from dmte.config import PAPER, VARIANTS, Settings
 from dmte.errors import DmteWarning, NetworkError
 from dmte.method import DmteMethod
+from dmte.model.build import embed_network
+from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.trained import TrainedModel, embed_network
 
 RECIPES = {
     "recommended": Settings(dim=16, epochs=2),

@@ -1,0 +1,89 @@
+"""A trained model: its vectors, its parameters and the network they belong to, kept in a folder.
+
+Vertices that no edge touches have no row in E_s, since nothing could ever train it: their structure
+half is the zero vector. Their text half is that of any vertex whose walker stays where it is.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from dmte.config import Settings
+from dmte.diffusion.operators import DiffusionConvolution, HopFilters
+from dmte.distributed.group import ALONE, Team
+from dmte.embedding.embedding import Embedding
+from dmte.kernels.sparse import SparseMatrix
+from dmte.model.diffusion_maps import DiffusionMaps, SquareMap, StructureEmbedding
+from dmte.network import TextualNetwork
+from dmte.runtime.seeding import generator_for
+from dmte.text import ENCODERS
+
+
+def build_model(
+    settings: Settings, vocabulary_size: int, num_linked: int, seed: int, team: Team = ALONE
+) -> DiffusionMaps:
+    """Return a model with freshly drawn parameters; ``num_linked`` vertices have a row in E_s.
+
+    They are drawn whole and then divided over the team, so that all teams start alike.
+    """
+    generator = generator_for(seed, "parameters")
+    half, hop_weights = settings.half, settings.hop_weights
+    encoder = ENCODERS[settings.encoder](vocabulary_size, half, generator)
+    convolution = (
+        DiffusionConvolution(half, hop_weights, generator)
+        if settings.activation == "tanh"
+        else HopFilters(half, hop_weights)
+    )
+    structure = StructureEmbedding(
+        num_linked, half, settings.structure_hop_weights or hop_weights, generator
+    )
+    model = DiffusionMaps(
+        encoder,
+        convolution if settings.text_diffusion else None,
+        structure if settings.structure else None,
+        SquareMap(half) if settings.mixing else None,
+        unit_rows=settings.unit_rows,
+        transition=settings.transition,
+    )
+    model.structure_share = settings.structure_share or 0.0
+    model.degree_power = settings.degree_power or 0.0
+    model.divide(team)
+    return model
+
+
+def embed_network(
+    model: DiffusionMaps,
+    network: TextualNetwork,
+    texts: Any,
+    linked: Int[Tensor, " linked"],
+    transition: SparseMatrix | None = None,
+) -> Embedding:
+    """Return v_i = v_i^t ⊕ v_i^s of every vertex; ``linked`` are those with a row in E_s.
+
+    ``texts`` are those of ``network`` as the model's encoder prepared them, ``transition`` is its P
+    if that is known.
+    """
+    transition = transition or model.transition_of(network.adjacency())
+    text, structure = embed_halves(model, texts, transition, linked)
+    vectors = text if structure is None else torch.cat([text, structure], dim=1)
+    return Embedding(network.ids, vectors, text.shape[1])
+
+
+@torch.no_grad()
+def embed_halves(
+    model: DiffusionMaps,
+    texts: Any,
+    transition: SparseMatrix,
+    linked: Int[Tensor, " linked"],
+    rows: Int[Tensor, " rows"] | None = None,
+) -> tuple[Tensor, Tensor | None]:
+    """Return V_t and V_s of every vertex, or of some; of a divided model its own columns."""
+    text = model.text_embedding(texts, transition, rows)
+    if model.structure is None:
+        return text, None
+    table = model.structure()
+    structure = table.new_zeros(len(transition.rows.offsets) - 1, table.shape[1])
+    structure[linked] = table
+    return text, structure if rows is None else structure[rows]
