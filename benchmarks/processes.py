@@ -27,11 +27,11 @@ from measuring import store, table
 
 from dmte.config import PAPER, Settings
 from dmte.distributed.launcher import joined_team
-from dmte.fold import Fold
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import LargeTopics
 from dmte.runtime.seeding import generator_for
-from dmte.training import TrainingRun
+from dmte.training.fold import Fold
+from dmte.training.run import TrainingRun
 
 RECIPES = {"paper": PAPER, "recommended": Settings(dim=256, folds=1)}
 """What is trained; the recommended recipe at one width, so that none has to be searched."""

@@ -21,10 +21,10 @@ from measuring import Survey, run
 from dmte.errors import DmteError
 from dmte.evaluation import find_method, strict_task
 from dmte.evaluation.link_prediction import LinkTask
-from dmte.method import DmteMethod
 from dmte.network import read_network
 from dmte.network.synthetic import PlantedTopics
-from dmte.training import TrainingRun
+from dmte.training.method import DmteMethod
+from dmte.training.run import TrainingRun
 
 SHARE = 0.55
 YARDSTICK = "lsa-diffused"

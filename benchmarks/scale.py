@@ -19,12 +19,12 @@ import torch
 from measuring import LARGEST, Survey, peak, reset_peak, run, sizes_up_to
 
 from dmte.config import PAPER, Settings
-from dmte.estimate import Sizes, memory_bytes
-from dmte.method import DmteMethod
 from dmte.network.synthetic import LargeTopics
 from dmte.runtime.memory import release_freed_memory
 from dmte.runtime.seeding import generator_for
-from dmte.training import TrainingRun
+from dmte.training.estimate import Sizes, memory_bytes
+from dmte.training.method import DmteMethod
+from dmte.training.run import TrainingRun
 
 DIM = 200
 WARM, ROUNDS = 2, 5

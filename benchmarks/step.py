@@ -28,11 +28,9 @@ from typing import Any
 import torch
 from measuring import store, table
 
-from dmte import fold as fold_module
 from dmte.config import PAPER, Settings
 from dmte.diffusion.transition import EdgeEntries
 from dmte.errors import NetworkError
-from dmte.fold import Fold
 from dmte.kernels import pair_scores as scores
 from dmte.kernels.adam import Adam
 from dmte.kernels.sparse import SparseMatrix
@@ -41,9 +39,11 @@ from dmte.network.formats.read import read_network
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.seeding import generator_for
-from dmte.sampling import NegativeSampler
 from dmte.text import Vocabulary
-from dmte.training import TrainingRun
+from dmte.training import fold as fold_module
+from dmte.training.fold import Fold
+from dmte.training.negative_sampling import NegativeSampler
+from dmte.training.run import TrainingRun
 
 RECIPES = {"paper": PAPER, "recommended": Settings(dim=200)}
 FLOAT = 4

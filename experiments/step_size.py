@@ -13,7 +13,7 @@ from pathlib import Path
 from dmte.config import PAPER
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork, read_network
-from dmte.training import TrainingRun
+from dmte.training.run import TrainingRun
 
 RESULTS = Path(__file__).with_suffix(".json")
 SEEDS = (100, 101)

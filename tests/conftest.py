@@ -18,9 +18,9 @@ from safetensors.torch import save_file
 
 from dmte.cli import main
 from dmte.distributed.group import ConnectedTeam, Team
-from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
+from dmte.training.method import DmteMethod
 
 # The networks of the tests are so small that threads gain nothing, and two threads that wait for
 # each other lose a lot on a busy machine. This holds for the processes that tests start as well.

@@ -11,7 +11,7 @@ import pytest
 from dmte import config
 from dmte.config import PAPER, RECIPES, SPECTRAL_ONLY, VARIANTS, Settings
 from dmte.errors import ConfigError
-from dmte.objective import ObjectiveWeights
+from dmte.training.objective import ObjectiveWeights
 
 
 def test_the_paper_settings_are_those_of_the_paper() -> None:

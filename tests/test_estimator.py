@@ -17,10 +17,10 @@ from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
 from dmte.config import PAPER, Settings
 from dmte.errors import ConfigError, NetworkError, UnknownVertexError
 from dmte.estimator import Dmte
-from dmte.method import DmteMethod
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.training import TrainingRun
+from dmte.training.method import DmteMethod
+from dmte.training.run import TrainingRun
 
 
 def labels(network: TextualNetwork) -> np.ndarray:

@@ -12,10 +12,10 @@ from dmte.connections import common_neighbors, strongest_routes
 from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError, UnknownVertexError
 from dmte.explanation import Explanation, explain
-from dmte.method import DmteMethod
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.training.method import DmteMethod
 
 RECIPES = {
     "recommended": Settings(dim=32, epochs=3, degree_power=0.0),

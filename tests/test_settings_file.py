@@ -7,8 +7,8 @@ import pytest
 
 from dmte.config import PAPER, VARIANTS, Settings
 from dmte.errors import ConfigError
-from dmte.objective import ObjectiveWeights
 from dmte.settings_file import change_settings, read_settings, settings_text
+from dmte.training.objective import ObjectiveWeights
 
 
 @pytest.mark.parametrize(

@@ -29,8 +29,8 @@ from .network import write_tables as write_tables
 from .search.vectors import Neighbor as Neighbor
 from .settings_file import read_settings as read_settings
 from .text.feature_files import read_features as read_features
-from .training import EpochReport as EpochReport
-from .training import TrainingRun as TrainingRun
+from .training.run import EpochReport as EpochReport
+from .training.run import TrainingRun as TrainingRun
 from .tuning import tune as tune
 
 __version__: str

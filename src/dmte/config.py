@@ -12,8 +12,8 @@ from typing import Any
 
 from dmte.diffusion.transition import TRANSITIONS
 from dmte.errors import ConfigError
-from dmte.objective import PARTS, ObjectiveWeights
 from dmte.text import ENCODERS, FixedTexts
+from dmte.training.objective import PARTS, ObjectiveWeights
 
 FEWEST_SCORED, MOST_STEPS = 8192, 50
 """Edges of a step and steps of an epoch, where neither is asked for."""

@@ -35,11 +35,11 @@ from sklearn.utils.validation import check_is_fitted  # type: ignore[import-unty
 from dmte.config import Settings
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
-from dmte.method import DmteMethod
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
 from dmte.storage.folder import is_stored
+from dmte.training.method import DmteMethod
 
 Ids = Iterable[object]
 """Ids of vertices, strings or numbers, in one column."""

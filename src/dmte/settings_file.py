@@ -23,8 +23,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from dmte.config import Settings
 from dmte.errors import ConfigError
-from dmte.objective import ObjectiveWeights
 from dmte.runtime.spelling import close_names
+from dmte.training.objective import ObjectiveWeights
 
 NONE = "none"
 _READERS = {".toml": tomllib.loads, ".json": json.loads}

@@ -14,9 +14,9 @@ from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.objective import PARTS
 from dmte.runtime.seeding import generator_for
 from dmte.text import TokenizedTexts
+from dmte.training.objective import PARTS
 
 TEXTS = [[0, 1, 2, 3], [2], [], [4, 0, 4, 1, 1, 3, 2], [3, 3]]
 

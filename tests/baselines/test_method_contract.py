@@ -20,11 +20,11 @@ from dmte.errors import DmteError
 from dmte.evaluation import METHODS, strict_task
 from dmte.evaluation.cells import HasVectors
 from dmte.evaluation.methods import CLASSES_ONLY, LINKS_ONLY
-from dmte.method import DmteMethod
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.progress import listening
 from dmte.text.sentence_model import VARIABLE, encode_texts
+from dmte.training.method import DmteMethod
 
 
 class Uses(NamedTuple):

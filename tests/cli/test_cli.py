@@ -19,11 +19,11 @@ from dmte.embedding.export import FORMATS
 from dmte.evaluation import LABEL_FRACTIONS, PROTOCOLS
 from dmte.evaluation.experiments import NUM_SEEDS
 from dmte.evaluation.reproduction import TARGETS
-from dmte.fold import Fold
 from dmte.network import read_network
 from dmte.plots import METADATA
 from dmte.storage.codec import unpack_json
 from dmte.storage.folder import read_parts
+from dmte.training.fold import Fold
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

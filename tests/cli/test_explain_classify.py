@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from dmte.config import VARIANTS
-from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_network
+from dmte.training.method import DmteMethod
 
 jsonschema = pytest.importorskip("jsonschema")
 Run = Callable[..., subprocess.CompletedProcess[str]]

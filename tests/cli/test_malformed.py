@@ -25,10 +25,10 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 from dmte.cli import main
-from dmte.method import DmteMethod
 from dmte.model.stored_model import StoredModel
 from dmte.model.trained_model import TrainedModel
 from dmte.network import read_network
+from dmte.training.method import DmteMethod
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 Make = Callable[[], object]

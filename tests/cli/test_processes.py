@@ -23,7 +23,7 @@ from dmte.embedding.embedding import Embedding
 from dmte.network import read_network
 from dmte.storage.codec import unpack_json
 from dmte.storage.folder import is_stored, read_parts
-from dmte.training import TrainingRun
+from dmte.training.run import TrainingRun
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Together = Callable[..., list[Any]]

@@ -22,7 +22,6 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.checkpoint import load_checkpoint, save_checkpoint
 from dmte.config import PAPER, RECIPES, VARIANTS, Settings
 from dmte.distributed.group import ALONE, ConnectedTeam, Team, opened_by_all
 from dmte.distributed.launcher import refuse_separate_folders
@@ -40,7 +39,8 @@ from dmte.kernels.row_norms import divided_rows, unit_rows
 from dmte.kernels.sparse import SparseMatrix
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.training import TrainingRun
+from dmte.training.checkpoint import load_checkpoint, save_checkpoint
+from dmte.training.run import TrainingRun
 
 Together = Callable[..., list[Any]]
 SMALL = replace(PAPER, dim=20, epochs=3, batch_size=120)  # Three processes have 3, 3 and 4 columns.

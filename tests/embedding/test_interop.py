@@ -103,7 +103,7 @@ def test_a_notebook_shows_little_and_runs_nothing(planted: TextualNetwork) -> No
 
 
 def test_a_notebook_shows_how_a_model_was_trained(planted: TextualNetwork) -> None:
-    from dmte.method import DmteMethod
+    from dmte.training.method import DmteMethod
 
     trained: TrainedModel = DmteMethod(dim=8, epochs=1).train(planted, seed=0)
     html = trained._repr_html_()

@@ -18,9 +18,9 @@ from dmte.evaluation.classification import (
     classify,
     f1_scores,
 )
-from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_folder
 from dmte.network.synthetic import PlantedTopics
+from dmte.training.method import DmteMethod
 
 CLASSES = "abc"
 

@@ -35,7 +35,7 @@ def test_steps_are_those_of_torch() -> None:
 def test_training_loads_neither_the_compiler_nor_scikit_learn() -> None:
     code = """
 import sys
-from dmte.method import DmteMethod
+from dmte.training.method import DmteMethod
 from dmte.network import read_network
 DmteMethod(dim=8, epochs=1).train(read_network("concepts"), seed=0)
 assert not {"torch._dynamo", "sklearn"} & set(sys.modules)

@@ -12,13 +12,13 @@ from torch.nn.functional import normalize
 
 from dmte.config import Settings
 from dmte.evaluation import strict_task
-from dmte.lengths import FEWEST_JUDGING, POWERS, chosen_power
-from dmte.method import DmteMethod
 from dmte.model.assemble import DOUBLING, degrees, length_products, stretched
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import LargeTopics, PlantedTopics
 from dmte.ranking import Judged
+from dmte.training.auto_settings import FEWEST_JUDGING, POWERS, chosen_power
+from dmte.training.method import DmteMethod
 
 STRETCHED = Settings(dim=32, epochs=1, degree_power=0.5)
 LONELY = 7  # The vertex without edges of the planted network.

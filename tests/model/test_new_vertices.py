@@ -12,10 +12,10 @@ from torch.nn.functional import normalize
 
 from dmte.config import PAPER, VARIANTS, Settings
 from dmte.errors import DmteWarning, NetworkError
-from dmte.method import DmteMethod
 from dmte.model.build import embed_network
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
+from dmte.training.method import DmteMethod
 
 RECIPES = {
     "recommended": Settings(dim=16, epochs=2),

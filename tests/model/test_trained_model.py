@@ -9,9 +9,9 @@ import torch
 from dmte.config import VARIANTS
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError
-from dmte.method import DmteMethod
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
+from dmte.training.method import DmteMethod
 
 
 @pytest.fixture(params=list(VARIANTS))

@@ -18,13 +18,13 @@ from dmte.evaluation import METHODS, strict_task
 from dmte.evaluation.methods import choose_methods, left_out
 from dmte.evaluation.report import evaluate_classes, evaluate_links
 from dmte.explanation import explain
-from dmte.method import DmteMethod
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.text import FeatureRows, FrozenFeatures
 from dmte.text.feature_files import read_features
 from dmte.text.precomputed import unit_features
+from dmte.training.method import DmteMethod
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from dmte.config import Settings
 from dmte.network import TextualNetwork
 from dmte.text import Vocabulary
 from dmte.text.subwords import are_short, words_with_groups
-from dmte.training import TrainingRun
+from dmte.training.run import TrainingRun
 
 
 def texts_of(*lengths: int) -> list[str]:

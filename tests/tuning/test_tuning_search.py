@@ -14,7 +14,7 @@ from torch import Tensor
 from dmte.config import Settings
 from dmte.errors import ConfigError, MissingExtraError, StorageError, TrainingError
 from dmte.network import TextualNetwork
-from dmte.training import TrainingRun
+from dmte.training.run import TrainingRun
 from dmte.tuning import Search, Trial, search, tune
 from dmte.tuning.outcome import Check, Outcome
 from dmte.tuning.proposal import is_hopeless

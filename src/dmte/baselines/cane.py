@@ -55,13 +55,13 @@ from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.errors import ConfigError
 from dmte.kernels.adam import Adam
 from dmte.network import TextualNetwork
-from dmte.objective import ObjectiveWeights, Scores, part_losses, weighted_sum
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.progress import track
 from dmte.runtime.seeding import generator_for, truncated_gaussian
-from dmte.sampling import NOISE_POWER, NegativeSampler
-from dmte.supervision import SupervisedEdges
 from dmte.text import tokenized
+from dmte.training.edges import SupervisedEdges
+from dmte.training.negative_sampling import NOISE_POWER, NegativeSampler
+from dmte.training.objective import ObjectiveWeights, Scores, part_losses, weighted_sum
 
 FEWEST_STEPS = 3
 """Steps of a pass, as many as Cora has at 55 %. With one, as 1024 edges a step would leave them,

@@ -28,7 +28,7 @@ from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.seeding import generator_for
-from dmte.sampling import NOISE_POWER
+from dmte.training.negative_sampling import NOISE_POWER
 
 ENDED = -1
 """Stands in a walk after its last vertex."""

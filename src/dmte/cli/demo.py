@@ -70,7 +70,7 @@ def demo(
 def _train(network: "TextualNetwork", seed: int, *, quiet: bool) -> "TrainedModel":
     from dmte.cli.training import progress
     from dmte.config import Settings
-    from dmte.training import TrainingRun
+    from dmte.training.run import TrainingRun
 
     run = TrainingRun(network, Settings(), seed)
     with progress(run.settings.epochs, quiet=quiet) as show:

@@ -33,7 +33,7 @@ def info(source: NetworkSource, as_json: JsonOption = False) -> None:
     if source.network is not None and is_stored(Path(source.network)):
         facts = _describe_model(Path(source.network))
     else:
-        from dmte.review import review
+        from dmte.training.preflight import review
 
         network, said = _open_and_listen(source)
         facts = describe_network(network)
@@ -134,8 +134,8 @@ def _repeated(texts: Sequence[str]) -> int:
 def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
     """Return what training takes, or why there is nothing to train on."""
     from dmte.config import Settings
-    from dmte.estimate import estimate
     from dmte.runtime.memory import resident_bytes
+    from dmte.training.estimate import estimate
 
     held = resident_bytes()  # With Python, torch and the network, as a training begins.
     try:

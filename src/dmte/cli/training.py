@@ -13,7 +13,6 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from dmte.checkpoint import Checkpoints, load_checkpoint
 from dmte.cli.line import LINE
 from dmte.cli.networks import NetworkSource
 from dmte.config import Settings
@@ -39,12 +38,13 @@ from dmte.errors import (
     LostProcessError,
     TrainingError,
 )
-from dmte.estimate import refuse_too_large
 from dmte.model.history import outcome
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.storage.folder import is_stored, refuse_unwritable
-from dmte.training import EpochReport, TrainingRun
+from dmte.training.checkpoint import Checkpoints, load_checkpoint
+from dmte.training.estimate import refuse_too_large
+from dmte.training.run import EpochReport, TrainingRun
 
 MOST_THREADS = 1024
 

@@ -29,7 +29,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.kernels.sparse import CompressedRows, SparseMatrix, index_type
-from dmte.supervision import SupervisedEdges
+from dmte.training.edges import SupervisedEdges
 
 
 def transition_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32) -> SparseMatrix:

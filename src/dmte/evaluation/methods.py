@@ -9,8 +9,8 @@ from dmte.baselines import BASELINES
 from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.embedding.method import Method, why_not
 from dmte.errors import ConfigError
-from dmte.method import DmteMethod
 from dmte.runtime.spelling import propose
+from dmte.training.method import DmteMethod
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {

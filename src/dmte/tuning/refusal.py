@@ -5,8 +5,8 @@ Links held back are told from pairs that have none, and everything is compared w
 
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
-from dmte.supervision import num_linked_pairs, num_pairs
 from dmte.text.tokenize import tokenize
+from dmte.training.edges import num_linked_pairs, num_pairs
 
 JUDGING_SHARE = 0.2
 """Of the edges, held back to judge by."""

@@ -25,8 +25,8 @@ from dmte.network import TextualNetwork
 from dmte.ranking import auc, auc_difference_error
 from dmte.runtime.seeding import generator_for
 from dmte.storage.journal import append_line, read_lines, sole_writer
-from dmte.supervision import HeldBack, hold_back
-from dmte.training import TrainingRun
+from dmte.training.run import TrainingRun
+from dmte.training.validation import HeldBack, hold_back
 from dmte.tuning.outcome import Check, Outcome, Trial
 from dmte.tuning.proposal import import_optuna, is_hopeless, propose
 from dmte.tuning.refusal import JUDGING_SHARE, refuse_untunable

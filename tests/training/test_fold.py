@@ -12,11 +12,11 @@ from dmte.config import PAPER, Settings
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.objective import ObjectiveWeights
 from dmte.runtime.seeding import generator_for
 from dmte.storage.folder import read_parts
-from dmte.supervision import SupervisedEdges
-from dmte.training import TrainingRun
+from dmte.training.edges import SupervisedEdges
+from dmte.training.objective import ObjectiveWeights
+from dmte.training.run import TrainingRun
 
 ALPHA = (1.0, 0.7, 0.4, 0.2)  # tt, ss, st, ts: all different, so that a swap shows
 SETTINGS = replace(

@@ -23,11 +23,11 @@ from dataclasses import dataclass, fields
 from dmte.config import Settings
 from dmte.embedding.cost import Cost
 from dmte.embedding.embedding import Embedding
-from dmte.estimate import estimate
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import finish, track
-from dmte.training import TrainingRun
+from dmte.training.estimate import estimate
+from dmte.training.run import TrainingRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,14 +14,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from dmte.network.split import draw_non_edges, pair_numbers, strict_split
+from dmte.network.split import pair_numbers
 from dmte.network.textual_network import TextualNetwork, adjacency_matrix
 from dmte.runtime.seeding import generator_for
 
 MOST_UNLINKED = 5000
 """Vertices without an edge that take part in training at most."""
-NUM_NON_EDGES = 5000
-"""Non-edges to validate on at least: they cost little, and few of them would add noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,49 +108,6 @@ def sample_unlinked(network: TextualNetwork, seed: int) -> Int[Tensor, " unlinke
     unlinked = (~is_linked).nonzero().flatten()
     order = torch.randperm(len(unlinked), generator=generator_for(seed, "unlinked"))
     return unlinked[order[: min(int(is_linked.sum()), MOST_UNLINKED)]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class HeldBack:
-    """Edges kept out of training and pairs that are no edge, to stop early on."""
-
-    edges: Int[Tensor, "edges 2"]
-    non_edges: Int[Tensor, "non_edges 2"]
-
-
-def hold_back(
-    network: TextualNetwork, fraction: float, seed: int, number: int = 0
-) -> tuple[TextualNetwork, HeldBack | None]:
-    """Return what to train on and what to validate on; a fraction of zero holds nothing back.
-
-    Another ``number`` holds other edges back. Self-loops, which say nothing, are never asked about.
-
-    Raises:
-        SplitError: There are too few edges to hold some back.
-    """
-    if fraction == 0:
-        return network, None
-    generator = generator_for(seed, "validation", number)
-    split = strict_split(network, 1 - fraction, generator)
-    wanted = max(len(split.hidden), NUM_NON_EDGES)
-    free = num_pairs(network.num_vertices) - num_linked_pairs(network)
-    non_edges = draw_non_edges(network, min(wanted, free), generator)
-    loops = network.edges[:, 0] == network.edges[:, 1]
-    train = split.train.with_edges(
-        torch.cat([split.train.edges, network.edges[loops]]),
-        torch.cat([split.train.edge_weights, network.edge_weights[loops]]),
-    )
-    return train, HeldBack(split.hidden, non_edges)
-
-
-def num_judging(network: TextualNetwork, fraction: float) -> int:
-    """Return how many edges can be asked about when a fraction is held back.
-
-    They have to be told from pairs that are no edge; where nearly all are linked, none can.
-    """
-    linked = num_linked_pairs(network)
-    free = num_pairs(network.num_vertices) - linked
-    return min(int(fraction * linked), free)
 
 
 def num_pairs(num_vertices: int) -> int:

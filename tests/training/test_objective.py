@@ -12,7 +12,8 @@ from torch.func import functional_call
 from dmte.diffusion.operators import DiffusionConvolution
 from dmte.diffusion.transition import transition_matrix
 from dmte.model.diffusion_maps import DiffusionMaps, Halves, StructureEmbedding
-from dmte.objective import (
+from dmte.text import Vocabulary, WordAverage
+from dmte.training.objective import (
     PARTS,
     ObjectiveWeights,
     Scores,
@@ -20,7 +21,6 @@ from dmte.objective import (
     score_edges,
     weighted_sum,
 )
-from dmte.text import Vocabulary, WordAverage
 
 NUM_VERTICES = 6
 DIM = 3

@@ -14,17 +14,17 @@ from dmte.diffusion.operators import HopFilters
 from dmte.diffusion.transition import symmetric_matrix, transition_matrix
 from dmte.errors import TrainingError
 from dmte.evaluation import METHODS, strict_task
-from dmte.fold import Fold
-from dmte.method import DmteMethod
 from dmte.model.build import embed_network
 from dmte.model.diffusion_maps import Halves, SquareMap
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.objective import Scores, ranking_losses, score_edges
 from dmte.text import LearnedWeights, SpectralWords
-from dmte.training import TrainingRun, learns_words
-from dmte.width import WIDTHS
+from dmte.training.auto_settings import WIDTHS, learns_words
+from dmte.training.fold import Fold
+from dmte.training.method import DmteMethod
+from dmte.training.objective import Scores, ranking_losses, score_edges
+from dmte.training.run import TrainingRun
 
 
 @pytest.fixture
@@ -439,7 +439,7 @@ def test_a_step_works_out_only_the_vectors_that_it_asks_about(
     topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loss is that of all vectors, of which negatives are drawn among thirty."""
-    monkeypatch.setattr("dmte.fold.MOST_DRAWN", 30)
+    monkeypatch.setattr("dmte.training.fold.MOST_DRAWN", 30)
     run = TrainingRun(topics, Settings(dim=16, word_dropout=0.0, folds=1), seed=0)
     fold = run.folds[0]
     asked: list[Tensor | None] = []

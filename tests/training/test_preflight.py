@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dmte.network import TextualNetwork, read_network
-from dmte.review import review
+from dmte.training.preflight import review
 
 WORDS = ("red fox", "a den", "old oak", "the river", "cold rain")
 

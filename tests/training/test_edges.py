@@ -6,7 +6,8 @@ import torch
 from dmte.diffusion.transition import TRANSITIONS, EdgeEntries
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import adjacency_matrix
-from dmte.supervision import SupervisedEdges, hold_back, sample_unlinked
+from dmte.training.edges import SupervisedEdges, sample_unlinked
+from dmte.training.validation import hold_back
 
 
 def network_of(edges: list[list[int]], *, directed: bool = False) -> TextualNetwork:

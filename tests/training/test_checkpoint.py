@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from dmte import checkpoint
-from dmte.checkpoint import Checkpoints, load_checkpoint, save_checkpoint
 from dmte.cli import main
 from dmte.config import PAPER
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
-from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_network
 from dmte.storage.codec import unpack_json
 from dmte.storage.folder import read_parts
-from dmte.training import TrainingRun
+from dmte.training import checkpoint
+from dmte.training.checkpoint import Checkpoints, load_checkpoint, save_checkpoint
+from dmte.training.method import DmteMethod
+from dmte.training.run import TrainingRun
 
 SMALL = replace(PAPER, dim=16, epochs=9, batch_size=50)
 CHANGES: list[dict[str, object]] = [

@@ -12,10 +12,10 @@ from dmte.baselines import RandomVectors
 from dmte.config import PAPER, VARIANTS, Settings
 from dmte.errors import TrainingError
 from dmte.evaluation import strict_task
-from dmte.method import DmteMethod
 from dmte.network import TextualNetwork, read_folder
 from dmte.network.synthetic import PlantedTopics
-from dmte.training import TrainingRun
+from dmte.training.method import DmteMethod
+from dmte.training.run import TrainingRun
 
 SMALL = replace(PAPER, dim=16, epochs=6, batch_size=64)
 
@@ -74,7 +74,7 @@ def test_another_process_gives_the_same_bits_with_two_threads(tmp_path: Path) ->
 import hashlib, torch
 torch.set_num_threads(2)
 from dmte.network.synthetic import PlantedTopics
-from dmte.method import DmteMethod
+from dmte.training.method import DmteMethod
 network = PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(5))
 vectors = DmteMethod(dim=16, epochs=5, batch_size=64).fit(network, seed=3).vectors
 digest = hashlib.sha256(vectors.numpy().tobytes()).hexdigest()

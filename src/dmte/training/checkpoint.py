@@ -16,14 +16,15 @@ from torch import Tensor
 from dmte.config import Settings
 from dmte.distributed.group import ALONE, Team, opened_by_all
 from dmte.errors import ConfigError, StorageError
-from dmte.fold import Best, Fold
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import history_from_json, history_to_json
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
 from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.storage.folder import is_stored, part_names, read_parts, write_parts
-from dmte.training import TrainingRun
+from dmte.training.fold import Fold
+from dmte.training.run import TrainingRun
+from dmte.training.validation import Best
 
 POSITION = "position.json"
 KINDS = ("parameters", "optimizer", "best")

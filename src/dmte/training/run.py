@@ -22,31 +22,31 @@ from dmte.diffusion.random_projection import walk_ends
 from dmte.distributed.group import ALONE, Team
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
-from dmte.fold import Best, Fold, Judgement
 from dmte.kernels.sparse import SparseMatrix
-from dmte.lengths import chosen_power
 from dmte.model.assemble import degrees, joined, shared, stretched
 from dmte.model.build import build_model, embed_halves
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import EpochRecord
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.objective import PARTS, weighted_sum
 from dmte.ranking import Judged
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.provenance import environment
-from dmte.supervision import hold_back, num_judging
-from dmte.text import LearnedWeights, TokenizedTexts, encoder_input, tokenized
-from dmte.text.subwords import are_short
-from dmte.walk_half import chosen_share
-from dmte.width import divided_start
-
-FEWEST_HELD_BACK = 8
-"""Edges by which to tell whether learning from diffused texts helps."""
-ENOUGH_HELD_BACK = 1000
-"""Edges by which one training tells when to stop about as well as three."""
-NUM_FOLDS = 3
-"""Trainings where there are fewer."""
+from dmte.text import LearnedWeights, encoder_input, tokenized
+from dmte.training.auto_settings import (
+    FEWEST_HELD_BACK,
+    chooses_power,
+    chooses_share,
+    chosen_power,
+    chosen_share,
+    divided_start,
+    learns_words,
+    num_folds,
+    reads_letters,
+)
+from dmte.training.fold import Fold, Judgement
+from dmte.training.objective import PARTS, weighted_sum
+from dmte.training.validation import Best, hold_back, num_judging
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,38 +337,3 @@ def _score(judged: Judgement, share: float) -> Judged:
 
 def _mean(aucs: tuple[float, ...]) -> float | None:
     return sum(aucs) / len(aucs) if aucs else None
-
-
-def reads_letters(settings: Settings, texts: TokenizedTexts) -> bool:
-    """Return whether groups of letters are read beside words, which only spectral texts have."""
-    if settings.encoder != "spectral":
-        return False
-    return are_short(texts) if settings.letters is None else settings.letters
-
-
-def learns_words(settings: Settings, held_back: int) -> bool:
-    """Return whether weights of words are learned, when so many edges can be held back."""
-    if settings.encoder != "spectral":
-        return False
-    return _are_few(held_back) if settings.word_weights is None else settings.word_weights
-
-
-def chooses_share(settings: Settings) -> bool:
-    """Return whether held-back edges choose what share of a score links alone have."""
-    return settings.structure_share is None and settings.dim is None and settings.can_share
-
-
-def chooses_power(settings: Settings) -> bool:
-    """Return whether held-back edges choose how long the vectors of linked vertices are."""
-    return settings.degree_power is None and settings.can_share
-
-
-def num_folds(settings: Settings, held_back: int) -> int:
-    """Return how often to train, when so many edges can be held back."""
-    if settings.folds is not None:
-        return settings.folds
-    return NUM_FOLDS if settings.is_all_text and _are_few(held_back) else 1
-
-
-def _are_few(held_back: int) -> bool:
-    return 0 < held_back < ENOUGH_HELD_BACK

@@ -7,7 +7,6 @@ are summed in one place, and from there on everybody has the same loss.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -27,19 +26,22 @@ from dmte.model.assemble import degrees, length_products
 from dmte.model.build import build_model, embed_halves
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
-from dmte.objective import Scores, part_losses, ranking_losses, score_edges, weighted_sum
 from dmte.ranking import Judged, auc
 from dmte.runtime.seeding import generator_for
-from dmte.sampling import NegativeSampler
-from dmte.supervision import HeldBack, SupervisedEdges, sample_unlinked
 from dmte.text import EncoderInput, FixedTexts, LearnedWeights, SpectralWords
+from dmte.training.edges import SupervisedEdges, sample_unlinked
+from dmte.training.negative_sampling import NegativeSampler
+from dmte.training.objective import Scores, part_losses, ranking_losses, score_edges, weighted_sum
+from dmte.training.validation import Best, HeldBack
 
 MOST_DRAWN = 4096
 """Vertices that the negatives of a step are drawn among, where all are drawn alike. Few of a large
 network's vectors have then to be worked out: on DBLP a step takes half of the time, and AUC stays
 (97.8 on a fifth of the training edges, 55 %)."""
+
 EMPHASIS = "encoder.emphasis"
 """The weights of words among the parameters of a model."""
+
 OWN_RATES: Mapping[str, str] = MappingProxyType(
     {"mixing.matrix": "mixing_learning_rate", EMPHASIS: "word_learning_rate"}
 )
@@ -49,18 +51,6 @@ OWN_RATES: Mapping[str, str] = MappingProxyType(
 def draws_all(settings: Settings) -> bool:
     """Return whether all vertices are drawn alike as negatives, also those without an edge."""
     return settings.noise_power == 0 and not settings.structure
-
-
-@dataclass(slots=True)
-class Best:
-    """The best look at the held-back edges so far."""
-
-    auc: float = 0.0
-    epoch: int = 0
-    looks_since: int = 0
-    last_auc: float = 0.0
-    """Of the last look, best or not."""
-    parameters: dict[str, Tensor] | None = None
 
 
 class Judgement(NamedTuple):

@@ -10,9 +10,9 @@ import torch
 
 from dmte.config import PAPER, Settings
 from dmte.errors import TrainingError
-from dmte.estimate import Sizes, estimate, memory_bytes, refuse_too_large
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import LargeTopics
+from dmte.training.estimate import Sizes, estimate, memory_bytes, refuse_too_large
 
 
 def test_twice_the_epochs_take_about_twice_the_time(planted: TextualNetwork) -> None:
@@ -50,10 +50,10 @@ from pathlib import Path
 from dataclasses import replace
 from dmte.runtime.memory import release_freed_memory
 from dmte.config import PAPER, Settings
-from dmte.estimate import Sizes, memory_bytes
+from dmte.training.estimate import Sizes, memory_bytes
 from dmte.runtime.memory import resident_bytes
 from dmte.network.synthetic import LargeTopics
-from dmte.method import DmteMethod
+from dmte.training.method import DmteMethod
 torch.set_num_threads(1)
 settings = replace({settings}, epochs=1)
 DmteMethod.of(replace(settings, dim=8)).fit(LargeTopics(num_vertices=300).draw(0), seed=0)
@@ -80,11 +80,11 @@ def test_what_does_not_fit_is_refused_with_settings_that_do(
         (needed // 2, r"--dim \d+ would do with .*--force"),
         (1000, "and 1 MB are free; no narrower vectors would fit"),
     ):
-        monkeypatch.setattr("dmte.estimate.available_bytes", lambda known=available: known)
+        monkeypatch.setattr("dmte.training.estimate.available_bytes", lambda known=available: known)
         with pytest.raises(TrainingError, match=message):
             refuse_too_large(planted, settings)
     for enough in (2 * needed, None):
-        monkeypatch.setattr("dmte.estimate.available_bytes", lambda known=enough: known)
+        monkeypatch.setattr("dmte.training.estimate.available_bytes", lambda known=enough: known)
         refuse_too_large(planted, settings)
 
 
@@ -99,8 +99,8 @@ def test_the_time_of_a_large_network_is_told_from_smaller_ones(
         scored.append(a_vertex)
         return found[tried.num_vertices]
 
-    monkeypatch.setattr("dmte.estimate.TRIED", (64, 128))
-    monkeypatch.setattr("dmte.estimate._tried", try_out)
+    monkeypatch.setattr("dmte.training.estimate.TRIED", (64, 128))
+    monkeypatch.setattr("dmte.training.estimate._tried", try_out)
     settings = replace(PAPER, epochs=3, batch_size=1600, validation_fraction=0.0)
     cost = estimate(LargeTopics(num_vertices=1280).draw(seed=0), settings)
     assert scored == [1600 / 1280] * 2
@@ -118,8 +118,8 @@ def test_smaller_networks_are_tried_as_the_large_one_is_trained(
         tried.append((settings.folds, settings.word_weights))
         return (1.0, 0.1, 0.1, 320)
 
-    monkeypatch.setattr("dmte.estimate.TRIED", (64, 128))
-    monkeypatch.setattr("dmte.estimate._tried", try_out)
+    monkeypatch.setattr("dmte.training.estimate.TRIED", (64, 128))
+    monkeypatch.setattr("dmte.training.estimate._tried", try_out)
     network = LargeTopics(num_vertices=1280).draw(seed=0)
     estimate(network, Settings(dim=16, validation_fraction=0.2))
     assert tried == [(1, False)] * 2

@@ -32,18 +32,19 @@ import torch
 from dmte.config import Settings
 from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
 from dmte.errors import TrainingError
-from dmte.fold import MOST_DRAWN, draws_all
 from dmte.kernels.pair_scores import CHUNK
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import available_bytes
 from dmte.runtime.seeding import generator_for
-from dmte.supervision import MOST_UNLINKED, num_judging
 from dmte.text import tokenized
 from dmte.text.bilstm import BLOCK as BILSTM_BLOCK
 from dmte.text.bilstm import MAX_WORDS
 from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
-from dmte.training import TrainingRun, learns_words, num_folds, reads_letters
-from dmte.width import WIDTHS
+from dmte.training.auto_settings import WIDTHS, learns_words, num_folds, reads_letters
+from dmte.training.edges import MOST_UNLINKED
+from dmte.training.fold import MOST_DRAWN, draws_all
+from dmte.training.run import TrainingRun
+from dmte.training.validation import num_judging
 
 NUM_STEPS = 4  # The first also sets up Adam and warms the allocator.
 TRIED = (4096, 16384)

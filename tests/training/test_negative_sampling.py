@@ -7,7 +7,7 @@ from scipy.stats import chisquare
 from torch import Tensor
 
 from dmte.errors import TrainingError
-from dmte.sampling import NOISE_POWER, NegativeSampler
+from dmte.training.negative_sampling import NOISE_POWER, NegativeSampler
 
 DEGREES = [3.0, 1.0, 0.0, 10.0, 2.5, 40.0, 1.0, 7.0]
 HIGHEST = len(DEGREES) - 1

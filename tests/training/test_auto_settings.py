@@ -6,7 +6,7 @@ from torch.nn.functional import normalize
 
 from dmte.config import Settings
 from dmte.network import TextualNetwork
-from dmte.training import TrainingRun
+from dmte.training.run import TrainingRun
 
 
 def linked_by_features(num_vertices: int, strength: float) -> TextualNetwork:

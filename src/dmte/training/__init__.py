@@ -1,0 +1,1 @@
+"""L_tt, L_ss, L_st and L_ts, Adam, early stopping (section 4.4)."""
