@@ -25,11 +25,11 @@ from typing import Any
 import torch
 from measuring import store, table
 
-from dmte.config import PAPER, Settings
 from dmte.distributed.launcher import joined_team
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import LargeTopics
 from dmte.runtime.seeding import generator_for
+from dmte.settings import PAPER, Settings
 from dmte.training.fold import Fold
 from dmte.training.run import TrainingRun
 

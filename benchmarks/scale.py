@@ -18,10 +18,10 @@ from typing import Any
 import torch
 from measuring import LARGEST, Survey, peak, reset_peak, run, sizes_up_to
 
-from dmte.config import PAPER, Settings
 from dmte.network.synthetic import LargeTopics
 from dmte.runtime.memory import release_freed_memory
 from dmte.runtime.seeding import generator_for
+from dmte.settings import PAPER, Settings
 from dmte.training.estimate import Sizes, memory_bytes
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun

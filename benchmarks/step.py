@@ -28,7 +28,6 @@ from typing import Any
 import torch
 from measuring import store, table
 
-from dmte.config import PAPER, Settings
 from dmte.diffusion.transition import EdgeEntries
 from dmte.errors import NetworkError
 from dmte.kernels import pair_scores as scores
@@ -39,6 +38,7 @@ from dmte.network.formats.read import read_network
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.seeding import generator_for
+from dmte.settings import PAPER, Settings
 from dmte.text import Vocabulary
 from dmte.training import fold as fold_module
 from dmte.training.fold import Fold

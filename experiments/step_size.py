@@ -10,9 +10,9 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from dmte.config import PAPER
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork, read_network
+from dmte.settings import PAPER
 from dmte.training.run import TrainingRun
 
 RESULTS = Path(__file__).with_suffix(".json")

@@ -9,11 +9,11 @@ from runpy import run_path
 import pytest
 
 from dmte.cli import VERBS
-from dmte.config import PAPER
 from dmte.evaluation.experiments import load_experiments
 from dmte.evaluation.lookup import find_row
 from dmte.evaluation.results_file import read_results
 from dmte.pages import make_files
+from dmte.settings import PAPER
 
 ROOT = Path(__file__).parents[1]
 PAGES = [

@@ -14,11 +14,11 @@ from sklearn.model_selection import GridSearchCV  # type: ignore[import-untyped]
 from sklearn.pipeline import Pipeline  # type: ignore[import-untyped]
 from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
 
-from dmte.config import PAPER, Settings
 from dmte.errors import ConfigError, NetworkError, UnknownVertexError
 from dmte.estimator import Dmte
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
+from dmte.settings import PAPER, Settings
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
 

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from dmte.config import PAPER, VARIANTS, Settings
 from dmte.connections import common_neighbors, strongest_routes
 from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError, UnknownVertexError
@@ -15,6 +14,7 @@ from dmte.explanation import Explanation, explain
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.settings import PAPER, VARIANTS, Settings
 from dmte.training.method import DmteMethod
 
 RECIPES = {

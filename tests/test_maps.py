@@ -9,13 +9,13 @@ import pytest
 import torch
 from matplotlib.image import imread
 
-from dmte.choices import Way
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, DmteWarning, MissingExtraError, StorageError
 from dmte.maps import Map, principal_plane
 from dmte.naming import thickest
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.settings import Way
 
 
 def embedding_of(vectors: torch.Tensor) -> Embedding:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dmte.config import PAPER, VARIANTS, Settings
 from dmte.errors import ConfigError
+from dmte.settings import PAPER, VARIANTS, Settings
 from dmte.settings_file import change_settings, read_settings, settings_text
 from dmte.training.objective import ObjectiveWeights
 

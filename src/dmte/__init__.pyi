@@ -1,7 +1,3 @@
-from .config import PAPER as PAPER
-from .config import RECIPES as RECIPES
-from .config import VARIANTS as VARIANTS
-from .config import Settings as Settings
 from .curves import draw_results as draw_results
 from .curves import draw_training as draw_training
 from .embedding.embedding import Embedding as Embedding
@@ -27,6 +23,10 @@ from .network import read_tables as read_tables
 from .network import write_folder as write_folder
 from .network import write_tables as write_tables
 from .search.vectors import Neighbor as Neighbor
+from .settings import PAPER as PAPER
+from .settings import RECIPES as RECIPES
+from .settings import VARIANTS as VARIANTS
+from .settings import Settings as Settings
 from .settings_file import read_settings as read_settings
 from .text.feature_files import read_features as read_features
 from .training.run import EpochReport as EpochReport

@@ -32,12 +32,12 @@ from sklearn.base import (  # type: ignore[import-untyped]
 )
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
-from dmte.config import Settings
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
+from dmte.settings import Settings
 from dmte.storage.folder import is_stored
 from dmte.training.method import DmteMethod
 

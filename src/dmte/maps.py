@@ -23,7 +23,6 @@ from jaxtyping import Float, Int
 from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 from torch.nn.functional import normalize
 
-from dmte.choices import Half, Way
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, warn
 from dmte.naming import Box, Free, Places, Ways, beside, rings, thickest
@@ -31,6 +30,7 @@ from dmte.network import TextualNetwork
 from dmte.plots import COLORS, SHAPES, blank, refuse_unknown_kind, save_figure
 from dmte.runtime.optional import need
 from dmte.runtime.seeding import generator_for
+from dmte.settings import Half, Way
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -81,7 +81,7 @@ class Field(NamedTuple):
 def fields_of(path: Path, name: str) -> list[Field]:
     """Return the fields of a class that a file defines or imports, which nothing has to load.
 
-    >>> fields_of(PACKAGE / "config.py", "Settings")[0][:3]
+    >>> fields_of(PACKAGE / "settings.py", "Settings")[0][:3]
     ('encoder', 'str', "'spectral'")
 
     Raises:

@@ -21,9 +21,9 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from dmte.config import Settings
 from dmte.errors import ConfigError
 from dmte.runtime.spelling import close_names
+from dmte.settings import Settings
 from dmte.training.objective import ObjectiveWeights
 
 NONE = "none"

@@ -19,9 +19,9 @@ from dmte.baselines.cene import (
     vertices_loss,
 )
 from dmte.errors import ConfigError
+from dmte.metrics import auc
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.ranking import auc
 from dmte.runtime.seeding import generator_for
 
 WEIGHTED = TextualNetwork(

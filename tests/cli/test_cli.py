@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from dmte import config, maps
+from dmte import maps
+from dmte import settings as config
 from dmte.cli import VERBS, evaluate, export, main, plot, reproduce, reproducing, train
 from dmte.curves import MEASURES
 from dmte.embedding.embedding import Embedding

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dmte.config import VARIANTS
 from dmte.network import TextualNetwork, read_network
+from dmte.settings import VARIANTS
 from dmte.training.method import DmteMethod
 
 jsonschema = pytest.importorskip("jsonschema")

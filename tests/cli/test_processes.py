@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 import torch
 
-from dmte.config import PAPER
 from dmte.distributed.group import Team
 from dmte.distributed.launcher import supervise
 from dmte.embedding.embedding import Embedding
 from dmte.network import read_network
+from dmte.settings import PAPER
 from dmte.storage.codec import unpack_json
 from dmte.storage.folder import is_stored, read_parts
 from dmte.training.run import TrainingRun

@@ -20,10 +20,10 @@ import torch
 
 from dmte.cli import main
 from dmte.cli.tune import Show, summary
-from dmte.config import Settings
 from dmte.network import TextualNetwork, write_folder
 from dmte.network.synthetic import PlantedTopics
 from dmte.pages import Asked, asked_on
+from dmte.settings import Settings
 from dmte.tuning import Check, Outcome, Trial, search
 
 pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")

@@ -22,7 +22,6 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.config import PAPER, RECIPES, VARIANTS, Settings
 from dmte.distributed.group import ALONE, ConnectedTeam, Team, opened_by_all
 from dmte.distributed.launcher import refuse_separate_folders
 from dmte.distributed.shared_tables import write_tables
@@ -39,6 +38,7 @@ from dmte.kernels.row_norms import divided_rows, unit_rows
 from dmte.kernels.sparse import SparseMatrix
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.settings import PAPER, RECIPES, VARIANTS, Settings
 from dmte.training.checkpoint import load_checkpoint, save_checkpoint
 from dmte.training.run import TrainingRun
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from dmte.config import VARIANTS
 from dmte.errors import StorageError
 from dmte.evaluation import METHODS
 from dmte.evaluation.experiments import PERCENTS, Experiment, _load, load_experiments
 from dmte.network import DATASETS
+from dmte.settings import VARIANTS
 
 PAPER = Path(__file__).parents[3] / "shared" / "paper" / "dmte.tex"
 ROOT = Path(__file__).parents[2]

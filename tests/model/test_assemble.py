@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.config import Settings
 from dmte.evaluation import strict_task
+from dmte.metrics import Judged
 from dmte.model.assemble import DOUBLING, degrees, length_products, stretched
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import LargeTopics, PlantedTopics
-from dmte.ranking import Judged
+from dmte.settings import Settings
 from dmte.training.auto_settings import FEWEST_JUDGING, POWERS, chosen_power
 from dmte.training.method import DmteMethod
 

@@ -10,11 +10,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.config import PAPER, VARIANTS, Settings
 from dmte.errors import DmteWarning, NetworkError
 from dmte.model.build import embed_network
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
+from dmte.settings import PAPER, VARIANTS, Settings
 from dmte.training.method import DmteMethod
 
 RECIPES = {

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from dmte.config import VARIANTS
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
+from dmte.settings import VARIANTS
 from dmte.training.method import DmteMethod
 
 

@@ -10,7 +10,6 @@ import torch
 from safetensors.torch import load_file
 from torch.nn.functional import normalize
 
-from dmte.config import PAPER, Settings
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.export import export_vectors
 from dmte.errors import ConfigError, NetworkError
@@ -21,6 +20,7 @@ from dmte.explanation import explain
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.settings import PAPER, Settings
 from dmte.text import FeatureRows, FrozenFeatures
 from dmte.text.feature_files import read_features
 from dmte.text.precomputed import unit_features

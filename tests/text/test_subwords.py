@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.config import Settings
 from dmte.network import TextualNetwork
+from dmte.settings import Settings
 from dmte.text import Vocabulary
 from dmte.text.subwords import are_short, words_with_groups
 from dmte.training.run import TrainingRun

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from dmte.config import Settings
 from dmte.network import TextualNetwork
+from dmte.settings import Settings
 from dmte.training.run import TrainingRun
 
 

@@ -11,10 +11,10 @@ import pytest
 import torch
 
 from dmte.cli import main
-from dmte.config import PAPER
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
 from dmte.network import TextualNetwork, read_network
+from dmte.settings import PAPER
 from dmte.storage.codec import unpack_json
 from dmte.storage.folder import read_parts
 from dmte.training import checkpoint

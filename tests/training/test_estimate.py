@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from dmte.config import PAPER, Settings
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import LargeTopics
+from dmte.settings import PAPER, Settings
 from dmte.training.estimate import Sizes, estimate, memory_bytes, refuse_too_large
 
 
@@ -49,7 +49,7 @@ import torch
 from pathlib import Path
 from dataclasses import replace
 from dmte.runtime.memory import release_freed_memory
-from dmte.config import PAPER, Settings
+from dmte.settings import PAPER, Settings
 from dmte.training.estimate import Sizes, memory_bytes
 from dmte.runtime.memory import resident_bytes
 from dmte.network.synthetic import LargeTopics

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from dmte.config import PAPER, Settings
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.seeding import generator_for
+from dmte.settings import PAPER, Settings
 from dmte.storage.folder import read_parts
 from dmte.training.edges import SupervisedEdges
 from dmte.training.objective import ObjectiveWeights

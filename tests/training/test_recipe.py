@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.config import PAPER, Settings
 from dmte.diffusion.operators import HopFilters
 from dmte.diffusion.transition import symmetric_matrix, transition_matrix
 from dmte.errors import TrainingError
@@ -19,6 +18,7 @@ from dmte.model.diffusion_maps import Halves, SquareMap
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.settings import PAPER, Settings
 from dmte.text import LearnedWeights, SpectralWords
 from dmte.training.auto_settings import WIDTHS, learns_words
 from dmte.training.fold import Fold

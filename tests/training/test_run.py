@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from dmte.baselines import RandomVectors
-from dmte.config import PAPER, VARIANTS, Settings
 from dmte.errors import TrainingError
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork, read_folder
 from dmte.network.synthetic import PlantedTopics
+from dmte.settings import PAPER, VARIANTS, Settings
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
 

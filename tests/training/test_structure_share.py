@@ -9,16 +9,16 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.config import Settings
 from dmte.diffusion.random_projection import HOP_WEIGHTS, walk_ends
 from dmte.evaluation import strict_task
+from dmte.metrics import Judged
 from dmte.model.assemble import joined
 from dmte.model.assemble import shared as shared_scores
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.ranking import Judged
 from dmte.runtime.seeding import generator_for
+from dmte.settings import Settings
 from dmte.training.auto_settings import LEAST_GAIN, SHARES, chosen_share
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from dmte.config import RECIPES, SPECTRAL_ONLY, Settings
+from dmte.settings import RECIPES, SPECTRAL_ONLY, Settings
 from dmte.tuning.space import OPEN, SPACE, Choice, Space, Whole
 
 

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.config import Settings
 from dmte.errors import ConfigError, MissingExtraError, StorageError, TrainingError
 from dmte.network import TextualNetwork
+from dmte.settings import Settings
 from dmte.training.run import TrainingRun
 from dmte.tuning import Search, Trial, search, tune
 from dmte.tuning.outcome import Check, Outcome

@@ -69,7 +69,7 @@ def demo(
 
 def _train(network: "TextualNetwork", seed: int, *, quiet: bool) -> "TrainedModel":
     from dmte.cli.training import progress
-    from dmte.config import Settings
+    from dmte.settings import Settings
     from dmte.training.run import TrainingRun
 
     run = TrainingRun(network, Settings(), seed)

@@ -133,8 +133,8 @@ def _repeated(texts: Sequence[str]) -> int:
 
 def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
     """Return what training takes, or why there is nothing to train on."""
-    from dmte.config import Settings
     from dmte.runtime.memory import resident_bytes
+    from dmte.settings import Settings
     from dmte.training.estimate import estimate
 
     held = resident_bytes()  # With Python, torch and the network, as a training begins.

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from dmte.choices import Half, Way
 from dmte.cli.evaluate import names as names_in
 from dmte.cli.flags import QuietOption
 from dmte.cli.networks import JsonOption
 from dmte.cli.output import complete, print_json
 from dmte.errors import ConfigError
+from dmte.settings import Half, Way
 
 if TYPE_CHECKING:
     from dmte.maps import Map

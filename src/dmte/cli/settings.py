@@ -15,9 +15,9 @@ from dmte.errors import ConfigError
 from dmte.reference import PACKAGE, Field, fields_of
 
 if TYPE_CHECKING:
-    from dmte.config import Settings
+    from dmte.settings import Settings
 
-CONFIG = PACKAGE / "config.py"
+CONFIG = PACKAGE / "settings.py"
 FEATURES = "features"
 """The encoder that reads features."""
 _SCALARS = {"bool": bool, "int": int, "float": float}
@@ -80,7 +80,7 @@ def settings_from(
 
 def _start(recipe: str | None, variant: str | None) -> "Settings":
     """Return a recipe, or a version of the paper."""
-    from dmte.config import RECIPES, VARIANTS
+    from dmte.settings import RECIPES, VARIANTS
 
     if variant is not None and recipe not in (None, "paper"):
         raise ConfigError(f"--variant is a version of the paper's recipe, not of {recipe!r}")
@@ -94,7 +94,7 @@ def _start(recipe: str | None, variant: str | None) -> "Settings":
 
 def _refuse_words(options: Mapping[str, Any]) -> None:
     """Refuse an option beside features that only words have a use for."""
-    from dmte.config import SPECTRAL_ONLY
+    from dmte.settings import SPECTRAL_ONLY
 
     for name in SPECTRAL_ONLY:
         if options.get(name):

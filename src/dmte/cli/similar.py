@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dmte.choices import Half
 from dmte.cli.flags import QuietOption
 from dmte.cli.neighbors import COLUMNS, Described, describe, table
 from dmte.cli.output import CsvOption, JsonOption, print_csv, print_json, refuse_both
 from dmte.errors import ConfigError, warn
 from dmte.runtime.progress import Listener, listening
+from dmte.settings import Half
 
 if TYPE_CHECKING:
     from dmte.search.vectors import Neighbor

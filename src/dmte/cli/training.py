@@ -15,7 +15,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dmte.cli.line import LINE
 from dmte.cli.networks import NetworkSource
-from dmte.config import Settings
 from dmte.distributed.group import Team, opened_by_all
 from dmte.distributed.launcher import (
     INTERRUPTED,
@@ -41,6 +40,7 @@ from dmte.errors import (
 from dmte.model.history import outcome
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
+from dmte.settings import Settings
 from dmte.storage.folder import is_stored, refuse_unwritable
 from dmte.training.checkpoint import Checkpoints, load_checkpoint
 from dmte.training.estimate import refuse_too_large

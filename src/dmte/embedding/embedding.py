@@ -15,7 +15,6 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.choices import Half
 from dmte.embedding import interop as conversions
 from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork
@@ -24,6 +23,7 @@ from dmte.runtime.spelling import find_position
 from dmte.search.approximate import Indexes
 from dmte.search.vectors import NamedVectors, Search, columns_of
 from dmte.search.vectors import Neighbor as Neighbor
+from dmte.settings import Half
 from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
 from dmte.storage.folder import map_parts, write_parts
 

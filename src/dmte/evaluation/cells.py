@@ -13,7 +13,6 @@ from typing import Any, Protocol, runtime_checkable
 import scipy.sparse as sp
 from torch import Tensor
 
-from dmte.config import PAPER, Settings
 from dmte.embedding.method import LearnsFromLabels, Method, NeedsMore, why_not
 from dmte.errors import ConfigError
 from dmte.evaluation.classification import LABEL_FRACTIONS, ClassTask, class_task
@@ -25,6 +24,7 @@ from dmte.evaluation.link_prediction import (
 from dmte.evaluation.methods import FROM_FEATURES, choose_methods, find_method, reads_features
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import Measured, measure
+from dmte.settings import PAPER, Settings
 
 DIGITS = 5
 """Decimals kept of a score between 0 and 1."""

@@ -23,6 +23,7 @@ from torch import Tensor
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.method import PairScorer
 from dmte.errors import SplitError
+from dmte.metrics import auc, average_precision, mean_ranks
 from dmte.network import TextualNetwork
 from dmte.network.split import (
     Leaks,
@@ -32,7 +33,6 @@ from dmte.network.split import (
     published_split,
     strict_split,
 )
-from dmte.ranking import auc, average_precision, mean_ranks
 from dmte.runtime.seeding import generator_for
 
 NUM_CANDIDATES = 100

@@ -6,10 +6,10 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from dmte.baselines import BASELINES
-from dmte.config import RECIPES, VARIANTS, Settings
 from dmte.embedding.method import Method, why_not
 from dmte.errors import ConfigError
 from dmte.runtime.spelling import propose
+from dmte.settings import RECIPES, VARIANTS, Settings
 from dmte.training.method import DmteMethod
 
 METHODS: Mapping[str, Method] = MappingProxyType(

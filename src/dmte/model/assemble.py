@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.diffusion.transition import mean_weight
-from dmte.ranking import Judged
+from dmte.metrics import Judged
 
 DOUBLING = 3.0
 """Edges that make a vector 2^a times as long as one without. Of 1, 3, 6, 10 and 20 this was about

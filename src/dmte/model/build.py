@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from dmte.config import Settings
 from dmte.diffusion.operators import DiffusionConvolution, HopFilters
 from dmte.distributed.group import ALONE, Team
 from dmte.embedding.embedding import Embedding
@@ -18,6 +17,7 @@ from dmte.kernels.sparse import SparseMatrix
 from dmte.model.diffusion_maps import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
+from dmte.settings import Settings
 from dmte.text import ENCODERS
 
 

@@ -13,7 +13,6 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from dmte.config import Settings
 from dmte.embedding.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError, warn
 from dmte.model.assemble import text_half
@@ -24,6 +23,7 @@ from dmte.model.new_vertices import embed_unseen, extend
 from dmte.network import TextualNetwork
 from dmte.runtime.formatting import html_table
 from dmte.runtime.provenance import environment
+from dmte.settings import Settings
 from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.storage.folder import read_parts, write_parts
 from dmte.text import Vocabulary, encoder_input

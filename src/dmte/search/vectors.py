@@ -11,11 +11,11 @@ from typing import NamedTuple, get_args
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from dmte.choices import Half
 from dmte.errors import ConfigError
 from dmte.runtime.spelling import find_position
 from dmte.search.approximate import Indexes
 from dmte.search.exact import Found, nearest
+from dmte.settings import Half
 
 
 class Neighbor(NamedTuple):

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.functional import normalize
 
-from dmte.config import Settings
 from dmte.distributed.group import Team
 from dmte.errors import ConfigError, TrainingError
+from dmte.metrics import NOISE, Judged, auc, auc_difference_error
 from dmte.model.assemble import shared
 from dmte.model.build import build_model, embed_network
 from dmte.network import TextualNetwork
-from dmte.ranking import NOISE, Judged, auc, auc_difference_error
+from dmte.settings import Settings
 from dmte.text import ENCODERS, EncoderInput, FeatureRows, FixedTexts, TokenizedTexts
 from dmte.text.subwords import are_short
 from dmte.training.validation import HeldBack

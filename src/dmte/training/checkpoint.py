@@ -13,13 +13,13 @@ from typing import Any
 
 from torch import Tensor
 
-from dmte.config import Settings
 from dmte.distributed.group import ALONE, Team, opened_by_all
 from dmte.errors import ConfigError, StorageError
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import history_from_json, history_to_json
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
+from dmte.settings import Settings
 from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors
 from dmte.storage.folder import is_stored, part_names, read_parts, write_parts
 from dmte.training.fold import Fold

@@ -29,13 +29,13 @@ from typing import NamedTuple
 
 import torch
 
-from dmte.config import Settings
 from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
 from dmte.errors import TrainingError
 from dmte.kernels.pair_scores import CHUNK
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import available_bytes
 from dmte.runtime.seeding import generator_for
+from dmte.settings import Settings
 from dmte.text import tokenized
 from dmte.text.bilstm import BLOCK as BILSTM_BLOCK
 from dmte.text.bilstm import MAX_WORDS

@@ -14,7 +14,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.config import Settings
 from dmte.diffusion.random_projection import walk_ends
 from dmte.diffusion.transition import EdgeEntries
 from dmte.distributed.group import ALONE, Team
@@ -22,12 +21,13 @@ from dmte.embedding.embedding import dot_products
 from dmte.errors import TrainingError
 from dmte.kernels.adam import Adam
 from dmte.kernels.sparse import SparseMatrix
+from dmte.metrics import Judged, auc
 from dmte.model.assemble import degrees, length_products
 from dmte.model.build import build_model, embed_halves
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
-from dmte.ranking import Judged, auc
 from dmte.runtime.seeding import generator_for
+from dmte.settings import Settings
 from dmte.text import EncoderInput, FixedTexts, LearnedWeights, SpectralWords
 from dmte.training.edges import SupervisedEdges, sample_unlinked
 from dmte.training.negative_sampling import NegativeSampler

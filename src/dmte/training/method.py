@@ -20,12 +20,12 @@ half is zero. An empty text adds nothing; diffused, the texts of the neighbors d
 
 from dataclasses import dataclass, fields
 
-from dmte.config import Settings
 from dmte.embedding.cost import Cost
 from dmte.embedding.embedding import Embedding
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import finish, track
+from dmte.settings import Settings
 from dmte.training.estimate import estimate
 from dmte.training.run import TrainingRun
 

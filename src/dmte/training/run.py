@@ -17,21 +17,21 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from dmte.config import Settings
 from dmte.diffusion.random_projection import walk_ends
 from dmte.distributed.group import ALONE, Team
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.kernels.sparse import SparseMatrix
+from dmte.metrics import Judged
 from dmte.model.assemble import degrees, joined, shared, stretched
 from dmte.model.build import build_model, embed_halves
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import EpochRecord
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.ranking import Judged
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.provenance import environment
+from dmte.settings import Settings
 from dmte.text import LearnedWeights, encoder_input, tokenized
 from dmte.training.auto_settings import (
     FEWEST_HELD_BACK,

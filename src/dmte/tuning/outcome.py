@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from dmte.config import Settings
-from dmte.ranking import NOISE
+from dmte.metrics import NOISE
+from dmte.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)

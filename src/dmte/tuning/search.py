@@ -19,11 +19,11 @@ from typing import Any
 from jaxtyping import Float
 from torch import Tensor
 
-from dmte.config import Settings
 from dmte.errors import ConfigError, DmteError, StorageError, TrainingError
+from dmte.metrics import auc, auc_difference_error
 from dmte.network import TextualNetwork
-from dmte.ranking import auc, auc_difference_error
 from dmte.runtime.seeding import generator_for
+from dmte.settings import Settings
 from dmte.storage.journal import append_line, read_lines, sole_writer
 from dmte.training.run import TrainingRun
 from dmte.training.validation import HeldBack, hold_back

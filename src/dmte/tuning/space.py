@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from dmte.config import RECIPES, SPECTRAL_ONLY, Settings
 from dmte.network import TextualNetwork
+from dmte.settings import RECIPES, SPECTRAL_ONLY, Settings
 
 DEFAULT = "recommended"
 OPEN, OTHERWISE_OPEN = "open", 200  # What is left open, and the width where it cannot be.

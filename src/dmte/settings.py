@@ -1,26 +1,31 @@
-"""Every setting, its default and where the default comes from.
-
-A setting is a field. The same dataclass is the file in a model folder and the options of the
-command line, so a default is written here and nowhere else.
-"""
+"""Words that a caller chooses among, by themselves: help shows them without loading torch."""
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from dmte.diffusion.transition import TRANSITIONS
 from dmte.errors import ConfigError
 from dmte.text import ENCODERS, FixedTexts
 from dmte.training.objective import PARTS, ObjectiveWeights
 
+Half = Literal["both", "text", "structure"]
+"""What of the vectors is compared."""
+
+Way = Literal["tsne", "pca", "umap"]
+"""How vectors get their places on a map."""
+
 FEWEST_SCORED, MOST_STEPS = 8192, 50
 """Edges of a step and steps of an epoch, where neither is asked for."""
+
 HIDDEN_SHARE = 0.2
 """Of the edges, hidden from P per step at most; the share that worked in trials."""
+
 LARGEST_POWER = 4.0
 """Of lengths: above, vectors of hubs soon do not fit into numbers of four bytes."""
+
 SPECTRAL_ONLY = ("letters", "word_weights")
 """What only the encoder spectral has a use for."""
 

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmte.ranking import auc, auc_difference_error, average_precision, mean_ranks
+from dmte.metrics import auc, auc_difference_error, average_precision, mean_ranks
 
 # Few different values, so that most examples have ties.
 scores = st.lists(st.sampled_from([-2.5, -1.0, 0.0, 0.5, 3.0, 1e30]), min_size=1, max_size=12)

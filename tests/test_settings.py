@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from dmte import config
-from dmte.config import PAPER, RECIPES, SPECTRAL_ONLY, VARIANTS, Settings
+from dmte import settings as config
 from dmte.errors import ConfigError
+from dmte.settings import PAPER, RECIPES, SPECTRAL_ONLY, VARIANTS, Settings
 from dmte.training.objective import ObjectiveWeights
 
 
