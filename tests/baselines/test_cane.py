@@ -7,9 +7,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.baselines.cane import Cane, CaneTrainer
-from dmte.baselines.cane_attention import CELLS, blocks_of_pairs
-from dmte.baselines.cane_model import ContextAwareTexts
+from dmte.baselines.cane.attention import CELLS, blocks_of_pairs
+from dmte.baselines.cane.method import Cane, CaneTrainer
+from dmte.baselines.cane.model import ContextAwareTexts
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork

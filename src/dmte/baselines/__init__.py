@@ -4,19 +4,19 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from dmte.baselines.adamic_adar import AdamicAdar
-from dmte.baselines.cane import Cane
+from dmte.baselines.cane.method import Cane
 from dmte.baselines.cene import Cene
+from dmte.baselines.dmte_released import ReleasedDmte
 from dmte.baselines.doc2vec import Doc2Vec
 from dmte.baselines.fastrp import FastRp
 from dmte.baselines.line import Line
 from dmte.baselines.lsa import Lsa, LsaDiffused
 from dmte.baselines.random_vectors import RandomVectors
-from dmte.baselines.released import ReleasedDmte
+from dmte.baselines.random_walks import DeepWalk, Node2Vec
 from dmte.baselines.sentence import Sentence, SentenceDiffused
 from dmte.baselines.tadw import Tadw
 from dmte.baselines.tfidf import TfIdf
 from dmte.baselines.tridnr import TriDnr, TriDnrLabels
-from dmte.baselines.walks import DeepWalk, Node2Vec
 from dmte.embedding.method import Method
 
 BASELINES: Mapping[str, Method] = MappingProxyType(

@@ -34,6 +34,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.baselines.doc2vec import TextReader
+from dmte.baselines.random_walks import Walker
 from dmte.baselines.skipgram import (
     CHUNK,
     ENDED,
@@ -47,7 +48,6 @@ from dmte.baselines.skipgram import (
     require_positive,
     small_vectors,
 )
-from dmte.baselines.walks import Walker
 from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError

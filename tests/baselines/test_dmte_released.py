@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from dmte.baselines.released import ReleasedDmte, ReleasedTrainer, padded_bag
+from dmte.baselines.dmte_released import ReleasedDmte, ReleasedTrainer, padded_bag
 from dmte.errors import ConfigError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for

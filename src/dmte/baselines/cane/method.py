@@ -44,7 +44,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dmte.baselines.cane_model import (
+from dmte.baselines.cane.model import (
     PAIRS_AT_ONCE,
     ContextAwareEmbedding,
     ContextAwareTexts,

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import normalize, pad
 
-from dmte.baselines.cane_attention import PairTexts, attend
+from dmte.baselines.cane.attention import PairTexts, attend
 from dmte.embedding.embedding import Embedding, Similarity
 from dmte.errors import ConfigError
 from dmte.runtime.seeding import STANDARD_DEVIATION, truncated_gaussian

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 import torch
 
 from dmte.baselines.random_vectors import RandomVectors
+from dmte.baselines.random_walks import DeepWalk, Node2Vec, Walker
 from dmte.baselines.skipgram import ENDED
-from dmte.baselines.walks import DeepWalk, Node2Vec, Walker
 from dmte.errors import ConfigError
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork

@@ -1,0 +1,1 @@
+"""CANE: context-aware network embedding (Tu et al. 2017)."""
