@@ -4,10 +4,10 @@ from .embedding.embedding import Embedding as Embedding
 from .errors import DmteError as DmteError
 from .errors import DmteWarning as DmteWarning
 from .estimator import Dmte as Dmte
-from .explanation import Explanation as Explanation
-from .explanation import explain as explain
-from .labelling import Labelling as Labelling
-from .labelling import label_vertices as label_vertices
+from .inference.classify import Labelling as Labelling
+from .inference.classify import label_vertices as label_vertices
+from .inference.explain import Explanation as Explanation
+from .inference.explain import explain as explain
 from .maps import Map as Map
 from .model.trained_model import TrainedModel as TrainedModel
 from .network import DATASETS as DATASETS

@@ -10,10 +10,10 @@ from torch import Tensor
 
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, UnknownVertexError
+from dmte.inference.suggest import suggest_links
 from dmte.network import TextualNetwork
 from dmte.search.exact import highest
 from dmte.search.pairs import BLOCK, closest_pairs
-from dmte.suggestions import suggest_links
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.integers(1, 40), st.data())

@@ -25,7 +25,7 @@ from dmte.cli.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dmte.labelling import Labelling
+    from dmte.inference.classify import Labelling
     from dmte.network import TextualNetwork
 
 COLUMNS = ("id", "label", "confidence")
@@ -57,7 +57,7 @@ def classify(
     """
     refuse_both(as_json=as_json, as_csv=as_csv)
     _check(k, out, labels, id_column or label_column)
-    from dmte.labelling import label_vertices
+    from dmte.inference.classify import label_vertices
     from dmte.model.trained_model import TrainedModel
     from dmte.network import Columns, read_labels
 

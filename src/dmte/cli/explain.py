@@ -11,7 +11,7 @@ from dmte.cli.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dmte.explanation import Explanation, VertexPart, WordPart
+    from dmte.inference.explain import Explanation, VertexPart, WordPart
     from dmte.model.trained_model import TrainedModel
 
 DIGITS = 6
@@ -31,7 +31,7 @@ def explain(
     """
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}")
-    from dmte.explanation import explain as explain_score
+    from dmte.inference.explain import explain as explain_score
     from dmte.model.trained_model import TrainedModel
 
     trained = TrainedModel.load(model)

@@ -21,8 +21,8 @@ from dmte.cli.similar import CountOption, ModelArgument
 from dmte.errors import warn
 
 if TYPE_CHECKING:
+    from dmte.inference.suggest import Suggestion
     from dmte.model.trained_model import TrainedModel
-    from dmte.suggestions import Suggestion
 
 COLUMNS = ("source", "target", "score")
 
@@ -38,8 +38,8 @@ def suggest(
 ) -> None:
     """Show which vertices of a model should be linked and are not."""
     refuse_both(as_json=as_json, as_csv=as_csv)
+    from dmte.inference.suggest import suggest_links
     from dmte.model.trained_model import TrainedModel
-    from dmte.suggestions import suggest_links
 
     trained = TrainedModel.load(model)
     found = suggest_links(trained.embedding, trained.network, k, vertex)

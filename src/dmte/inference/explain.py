@@ -36,10 +36,10 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.connections import Route, common_neighbors, linked, strongest_routes
 from dmte.diffusion.operators import HopFilters
 from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError
+from dmte.inference.paths import Route, common_neighbors, linked, strongest_routes
 from dmte.kernels.sparse import SparseMatrix
 from dmte.model.assemble import degrees, lengths
 from dmte.model.diffusion_maps import DiffusionMaps

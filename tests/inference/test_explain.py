@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from dmte.connections import common_neighbors, strongest_routes
 from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError, UnknownVertexError
-from dmte.explanation import Explanation, explain
+from dmte.inference.explain import Explanation, explain
+from dmte.inference.paths import common_neighbors, strongest_routes
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics

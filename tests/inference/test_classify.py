@@ -7,7 +7,7 @@ import torch
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, DmteWarning, SplitError
 from dmte.evaluation.classification import ClassTask, class_targets
-from dmte.labelling import NUM_FOLDS, Labelling, label_vertices
+from dmte.inference.classify import NUM_FOLDS, Labelling, label_vertices
 
 CLASSES = ("ape", "bee", "cat")
 
