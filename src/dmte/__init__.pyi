@@ -1,5 +1,3 @@
-from .curves import draw_results as draw_results
-from .curves import draw_training as draw_training
 from .embedding.embedding import Embedding as Embedding
 from .errors import DmteError as DmteError
 from .errors import DmteWarning as DmteWarning
@@ -8,7 +6,6 @@ from .inference.classify import Labelling as Labelling
 from .inference.classify import label_vertices as label_vertices
 from .inference.explain import Explanation as Explanation
 from .inference.explain import explain as explain
-from .maps import Map as Map
 from .model.trained_model import TrainedModel as TrainedModel
 from .network import DATASETS as DATASETS
 from .network import Columns as Columns
@@ -22,6 +19,9 @@ from .network import read_network as read_network
 from .network import read_tables as read_tables
 from .network import write_folder as write_folder
 from .network import write_tables as write_tables
+from .plotting.curves import draw_results as draw_results
+from .plotting.curves import draw_training as draw_training
+from .plotting.map import Map as Map
 from .search.vectors import Neighbor as Neighbor
 from .settings import PAPER as PAPER
 from .settings import RECIPES as RECIPES

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from dmte import maps
 from dmte import settings as config
 from dmte.cli import VERBS, evaluate, export, main, plot, reproduce, reproducing, train
-from dmte.curves import MEASURES
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.export import FORMATS
 from dmte.evaluation import LABEL_FRACTIONS, PROTOCOLS
 from dmte.evaluation.experiments import NUM_SEEDS
 from dmte.evaluation.reproduction import TARGETS
 from dmte.network import read_network
-from dmte.plots import METADATA
+from dmte.plotting import map as maps
+from dmte.plotting.curves import MEASURES
+from dmte.plotting.figure import METADATA
 from dmte.storage.codec import unpack_json
 from dmte.storage.folder import read_parts
 from dmte.training.fold import Fold

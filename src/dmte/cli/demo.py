@@ -83,7 +83,7 @@ def _try_to_draw(
     network: "TextualNetwork", trained: "TrainedModel", picture: Path, seed: int
 ) -> str | None:
     """Draw the map; return why not, where matplotlib is missing."""
-    from dmte.maps import Map
+    from dmte.plotting.map import Map
 
     try:
         Map(seed=seed).draw(network, trained.embedding, picture, replace=True)

@@ -16,7 +16,7 @@ from dmte.errors import ConfigError
 from dmte.settings import Half, Way
 
 if TYPE_CHECKING:
-    from dmte.maps import Map
+    from dmte.plotting.map import Map
 
 MEASURES = ("auc", "average_precision", "mrr", "hits_at_10", "macro_f1", "micro_f1")
 """What ``curves`` draws, by name."""
@@ -72,8 +72,8 @@ def plot(
     if out is None:
         raise ConfigError("say where the picture goes with --out FILE, for example --out map.png")
     _refuse_in_vain(out, force=force)
-    from dmte.curves import draw_results, read_result_file
-    from dmte.maps import Map
+    from dmte.plotting.curves import draw_results, read_result_file
+    from dmte.plotting.map import Map
 
     if source.is_file():
         chosen = names_in(methods or "")
@@ -103,7 +103,7 @@ def _refuse_in_vain(out: Path, *, force: bool) -> None:
         ConfigError: There is a file already.
         StorageError: It is no kind of picture.
     """
-    from dmte.plots import refuse_unknown_kind
+    from dmte.plotting.figure import refuse_unknown_kind
 
     refuse_unknown_kind(out)
     if out.exists() and not force:
@@ -114,8 +114,8 @@ def _draw_model(
     folder: Path, out: Path, what: str, map_: "Map", *, force: bool, quiet: bool
 ) -> dict[str, Any]:
     """Draw a model; return what the picture shows."""
-    from dmte.curves import draw_training
     from dmte.model.trained_model import TrainedModel
+    from dmte.plotting.curves import draw_training
 
     trained = TrainedModel.load(folder)
     if what == "training":

@@ -33,7 +33,7 @@ from dmte.evaluation.results_file import read_results, write_results
 from dmte.evaluation.verdict import verdict_table, verdicts
 from dmte.network import TextualNetwork, read_network
 from dmte.network.datasets import refuse_unpublished
-from dmte.plots import Line, draw_lines
+from dmte.plotting.figure import Line, draw_lines
 from dmte.runtime.formatting import plural
 
 JUDGED = "recipe"

@@ -25,9 +25,9 @@ from torch.nn.functional import normalize
 
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, warn
-from dmte.naming import Box, Free, Places, Ways, beside, rings, thickest
 from dmte.network import TextualNetwork
-from dmte.plots import COLORS, SHAPES, blank, refuse_unknown_kind, save_figure
+from dmte.plotting.figure import COLORS, SHAPES, blank, refuse_unknown_kind, save_figure
+from dmte.plotting.label_placement import Box, Free, Places, Ways, beside, rings, thickest
 from dmte.runtime.optional import need
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Half, Way

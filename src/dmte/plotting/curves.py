@@ -14,7 +14,7 @@ from typing import Any
 from dmte.errors import ConfigError, StorageError
 from dmte.evaluation.report import CLASS_FIGURES, LINK_FIGURES
 from dmte.model.history import TOO_FEW, History, Kept, kept
-from dmte.plots import COLORS, Line, Panel, draw_panels
+from dmte.plotting.figure import COLORS, Line, Panel, draw_panels
 
 MEASURES: Mapping[str, str] = {
     "auc": "AUC",

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from dmte.curves import draw_results, draw_training, read_result_file, result_panels
-from dmte.curves import training_panels as panels_of
 from dmte.errors import ConfigError, MissingExtraError, StorageError
 from dmte.model.history import EpochRecord, outcome
-from dmte.plots import Line, Panel, draw_lines, draw_panels
+from dmte.plotting.curves import draw_results, draw_training, read_result_file, result_panels
+from dmte.plotting.curves import training_panels as panels_of
+from dmte.plotting.figure import Line, Panel, draw_lines, draw_panels
 
 
 def row(method: str, share: float, mean: float, *, seeds: int = 3, **more: Any) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def test_of_many_methods_the_best_are_in_color() -> None:
 
 
 def test_the_committed_results_are_drawn(tmp_path: Path) -> None:
-    folder = Path(__file__).parents[1] / "experiments" / "results"
+    folder = Path(__file__).parents[2] / "experiments" / "results"
     for target in ("cora-links", "dblp-classes"):
         path = folder / target / "results.json"
         draw_results(read_result_file(path), tmp_path / f"{target}.png")

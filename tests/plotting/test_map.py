@@ -11,10 +11,10 @@ from matplotlib.image import imread
 
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, DmteWarning, MissingExtraError, StorageError
-from dmte.maps import Map, principal_plane
-from dmte.naming import thickest
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.plotting.label_placement import thickest
+from dmte.plotting.map import Map, principal_plane
 from dmte.settings import Way
 
 
@@ -131,7 +131,7 @@ def test_names_neither_overlap_nor_leave_the_picture(
             near = text.get_window_extent().padded(20)
             assert near.contains(*place)
 
-    monkeypatch.setattr("dmte.maps.save_figure", look)
+    monkeypatch.setattr("dmte.plotting.map.save_figure", look)
     names = [f"a rather long name {number % 12}" for number in range(300)]
     network = labelled([{name} for name in names])
     embedding = Embedding(network.ids, noise(300, 3), 3)

@@ -1,0 +1,1 @@
+"""Figures: maps of vectors, curves of trainings and results."""
