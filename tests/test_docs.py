@@ -9,9 +9,9 @@ from runpy import run_path
 import pytest
 
 from dmte.cli import VERBS
-from dmte.evaluation.experiments import load_experiments
-from dmte.evaluation.lookup import find_row
-from dmte.evaluation.results_file import read_results
+from dmte.evaluation.paper.lookup import find_row
+from dmte.evaluation.paper.results import read_results
+from dmte.evaluation.paper.tables import load_experiments
 from dmte.pages import make_files
 from dmte.settings import PAPER
 

@@ -18,7 +18,7 @@ from dmte.embedding.embedding import Embedding
 from dmte.embedding.method import LearnsFromLabels, Method, PairScorer, why_not
 from dmte.errors import DmteError
 from dmte.evaluation import METHODS, strict_task
-from dmte.evaluation.cells import HasVectors
+from dmte.evaluation.jobs import HasVectors
 from dmte.evaluation.methods import CLASSES_ONLY, LINKS_ONLY
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics

@@ -16,8 +16,8 @@ from dmte.cli import VERBS, evaluate, export, main, plot, reproduce, reproducing
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.export import FORMATS
 from dmte.evaluation import LABEL_FRACTIONS, PROTOCOLS
-from dmte.evaluation.experiments import NUM_SEEDS
-from dmte.evaluation.reproduction import TARGETS
+from dmte.evaluation.paper.tables import NUM_SEEDS
+from dmte.evaluation.paper.targets import TARGETS
 from dmte.network import read_network
 from dmte.plotting import map as maps
 from dmte.plotting.curves import MEASURES

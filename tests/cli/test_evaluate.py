@@ -16,9 +16,9 @@ import torch
 from dmte.cli import main, reproducing
 from dmte.cli import reproduce as verb
 from dmte.cli.evaluate import leaks, numbers, side_by_side
-from dmte.evaluation.cells import Cell
-from dmte.evaluation.report import LINK_FIGURES
-from dmte.evaluation.reproduction import TARGETS, journal_of
+from dmte.evaluation.jobs import Cell
+from dmte.evaluation.paper.targets import TARGETS, journal_of
+from dmte.evaluation.summary import LINK_FIGURES
 from dmte.network import TextualNetwork, read_folder, write_folder
 from dmte.network.datasets import DATASETS, DataFile, blob_id
 from dmte.network.synthetic import PlantedTopics
@@ -265,7 +265,7 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("DMTE_DATA", str(published))
-    monkeypatch.setattr("dmte.evaluation.runner.run_cells", None)
+    monkeypatch.setattr("dmte.evaluation.parallel.run_cells", None)
 
     def run(*arguments: str) -> str:
         with pytest.raises(SystemExit) as stopped:

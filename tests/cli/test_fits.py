@@ -7,9 +7,9 @@ from rich.progress import Progress, Task
 
 from dmte.cli.fits import BAR_WIDTH, FitsBar, FitsUnderway, num_workers, plan_table
 from dmte.errors import ConfigError
-from dmte.evaluation.cells import Cell, link_cells
-from dmte.evaluation.plan import Planned
-from dmte.evaluation.runner import Shares, Timetable
+from dmte.evaluation.dry_run import Planned
+from dmte.evaluation.jobs import Cell, link_cells
+from dmte.evaluation.parallel import Shares, Timetable
 
 CELLS: list[Cell] = [*link_cells("", ["deepwalk"], [0.5], ["strict"], 2)]
 

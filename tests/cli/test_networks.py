@@ -14,7 +14,7 @@ from rich.console import Console
 
 from dmte.cli import main
 from dmte.cli.networks import NetworkSource, reading_bar
-from dmte.evaluation.runner import handing_over
+from dmte.evaluation.parallel import handing_over
 from dmte.network import TextualNetwork, read_network
 
 NETWORK_VERBS = (["train"], ["info"], ["evaluate", "links"], ["evaluate", "classes"])

@@ -14,10 +14,10 @@ from dmte.embedding.embedding import Embedding
 from dmte.embedding.method import LearnsFromLabels
 from dmte.errors import ConfigError
 from dmte.evaluation import METHODS, ClassCell, ClassScores, ClassTask, LinkCell, class_task
-from dmte.evaluation.cells import class_cells, link_cells
+from dmte.evaluation.dry_run import plan
+from dmte.evaluation.jobs import class_cells, link_cells
 from dmte.evaluation.methods import CLASSES_ONLY, choose_methods, left_out
-from dmte.evaluation.plan import plan
-from dmte.evaluation.report import class_results
+from dmte.evaluation.summary import class_results
 from dmte.network import TextualNetwork
 
 NAME = "tridnr-labels"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from dmte.evaluation import LinkCell
-from dmte.evaluation.journal import Journal
-from dmte.evaluation.reproduction import TARGETS
+from dmte.evaluation.paper.journal import Journal
+from dmte.evaluation.paper.targets import TARGETS
 from dmte.network import TextualNetwork, read_folder
 
 CELLS = Path(__file__).parents[2] / "experiments" / "results" / "hepth-links" / "cells.jsonl"

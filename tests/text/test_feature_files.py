@@ -15,7 +15,7 @@ from dmte.embedding.export import export_vectors
 from dmte.errors import ConfigError, NetworkError
 from dmte.evaluation import METHODS, strict_task
 from dmte.evaluation.methods import choose_methods, left_out
-from dmte.evaluation.report import evaluate_classes, evaluate_links
+from dmte.evaluation.summary import evaluate_classes, evaluate_links
 from dmte.inference.explain import explain
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork

@@ -22,7 +22,7 @@ from dmte.cli.settings import unread_features
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dmte.evaluation.cells import Cell
+    from dmte.evaluation.jobs import Cell
     from dmte.evaluation.methods import Task
     from dmte.network import TextualNetwork
 
@@ -103,9 +103,9 @@ def evaluate_links(
     as_json: JsonOption = False,
 ) -> None:
     """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
-    from dmte.evaluation.cells import link_cells
-    from dmte.evaluation.plan import plan
-    from dmte.evaluation.report import LINK_FIGURES, link_results
+    from dmte.evaluation.dry_run import plan
+    from dmte.evaluation.jobs import link_cells
+    from dmte.evaluation.summary import LINK_FIGURES, link_results
 
     fractions = numbers("--train-fraction", train_fraction)
     chosen, has_features = able(names(methods), "links", features), features is not None
@@ -146,9 +146,9 @@ def evaluate_classes(
     as_json: JsonOption = False,
 ) -> None:
     """Learn vectors from all links and predict labels from them with a linear SVM."""
-    from dmte.evaluation.cells import class_cells
-    from dmte.evaluation.plan import plan
-    from dmte.evaluation.report import CLASS_FIGURES, class_results
+    from dmte.evaluation.dry_run import plan
+    from dmte.evaluation.jobs import class_cells
+    from dmte.evaluation.summary import CLASS_FIGURES, class_results
 
     fractions = numbers("--label-fraction", label_fraction)
     chosen, has_features = able(names(methods), "classes", features), features is not None
@@ -185,7 +185,7 @@ def _run(
     Raises:
         DmteError: A method that was named cannot.
     """
-    from dmte.evaluation.runner import handing_over
+    from dmte.evaluation.parallel import handing_over
 
     may_refuse = ALL in names(methods)
     read = handing_over(network)
@@ -335,7 +335,7 @@ def leaks(rows: Sequence[dict[str, Any]]) -> str:
 def _dump(
     network: "TextualNetwork", cells: "Sequence[Cell]", rows: list[dict[str, Any]], **more: Any
 ) -> None:
-    from dmte.evaluation.report import provenance
+    from dmte.evaluation.summary import provenance
 
     about = {
         "vertices": network.num_vertices,

@@ -18,9 +18,9 @@ from rich.text import Text
 from dmte.errors import ConfigError, Interrupted
 
 if TYPE_CHECKING:
-    from dmte.evaluation.cells import Cell
-    from dmte.evaluation.plan import Planned
-    from dmte.evaluation.runner import ReadNetwork, Shares, Timetable
+    from dmte.evaluation.dry_run import Planned
+    from dmte.evaluation.jobs import Cell
+    from dmte.evaluation.parallel import ReadNetwork, Shares, Timetable
 
 WorkersOption = Annotated[
     int | None, typer.Option(help="Fits at a time, a thread each; by default one per core.")
@@ -44,7 +44,7 @@ def run_with_progress(
 
     Methods that cannot learn from the network end it, or are told of where they may refuse.
     """
-    from dmte.evaluation.runner import Shares, Timetable, run_cells
+    from dmte.evaluation.parallel import Shares, Timetable, run_cells
 
     refusals: dict[str, str] | None = {} if may_refuse else None
     count = num_workers(workers)
@@ -67,7 +67,7 @@ def num_workers(given: int | None) -> int:
     Raises:
         ConfigError: It is none.
     """
-    from dmte.evaluation.runner import available_cores
+    from dmte.evaluation.parallel import available_cores
 
     count = available_cores() if given is None else given
     if count < 1:

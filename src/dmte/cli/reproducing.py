@@ -14,23 +14,16 @@ from typing import Any, TextIO
 
 from dmte.cli.fits import num_workers, run_with_progress, show_plan
 from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError, StorageError
-from dmte.evaluation.aims import aims_table
-from dmte.evaluation.cells import Cell, unable
-from dmte.evaluation.document import document, section
-from dmte.evaluation.journal import Journal
-from dmte.evaluation.lookup import find_row
+from dmte.evaluation.dry_run import Planned, plan
+from dmte.evaluation.jobs import Cell, unable
 from dmte.evaluation.methods import ALL, METHODS, choose_methods
-from dmte.evaluation.plan import Planned, plan
-from dmte.evaluation.reproduction import (
-    HOP_WEIGHTS,
-    RECIPE,
-    TARGETS,
-    Target,
-    is_quick,
-    journal_of,
-)
-from dmte.evaluation.results_file import read_results, write_results
-from dmte.evaluation.verdict import verdict_table, verdicts
+from dmte.evaluation.paper.aims import aims_table
+from dmte.evaluation.paper.journal import Journal
+from dmte.evaluation.paper.lookup import find_row
+from dmte.evaluation.paper.page import document, section
+from dmte.evaluation.paper.results import read_results, write_results
+from dmte.evaluation.paper.targets import HOP_WEIGHTS, RECIPE, TARGETS, Target, is_quick, journal_of
+from dmte.evaluation.paper.verdict import verdict_table, verdicts
 from dmte.network import TextualNetwork, read_network
 from dmte.network.datasets import refuse_unpublished
 from dmte.plotting.figure import Line, draw_lines

@@ -1,6 +1,5 @@
 """Link prediction and classification of every method, on the same questions."""
 
-from dmte.evaluation.cells import Cell, ClassCell, LinkCell
 from dmte.evaluation.classification import (
     LABEL_FRACTIONS,
     ClassScores,
@@ -8,6 +7,7 @@ from dmte.evaluation.classification import (
     class_task,
     classify,
 )
+from dmte.evaluation.jobs import Cell, ClassCell, LinkCell
 from dmte.evaluation.link_prediction import (
     PROTOCOLS,
     LinkScores,
@@ -17,8 +17,8 @@ from dmte.evaluation.link_prediction import (
     strict_task,
 )
 from dmte.evaluation.methods import METHODS, choose_methods, find_method
-from dmte.evaluation.report import evaluate_classes, evaluate_links, summarize
-from dmte.evaluation.runner import run_cells
+from dmte.evaluation.parallel import run_cells
+from dmte.evaluation.summary import evaluate_classes, evaluate_links, summarize
 
 __all__ = [
     "LABEL_FRACTIONS",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dmte.errors import ConfigError, StorageError
-from dmte.evaluation.report import CLASS_FIGURES, LINK_FIGURES
+from dmte.evaluation.summary import CLASS_FIGURES, LINK_FIGURES
 from dmte.model.history import TOO_FEW, History, Kept, kept
 from dmte.plotting.figure import COLORS, Line, Panel, draw_panels
 

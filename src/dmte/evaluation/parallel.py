@@ -1,0 +1,239 @@
+"""Many cells, on all cores.
+
+Every worker is a process of one thread: on two cores two fits side by side finish earlier than one
+after the other with two threads each, and the results do not depend on the number of cores.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+from dmte.errors import DmteError, TrainingError
+from dmte.evaluation.jobs import Cell
+from dmte.network import TextualNetwork
+from dmte.network.textual_network import Labels
+from dmte.runtime.progress import listening
+from dmte.runtime.provenance import maker
+
+ReadNetwork = Callable[[], TextualNetwork]
+_CONTEXT = multiprocessing.get_context("spawn")  # A fork would inherit torch's dead threads.
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Underway(NamedTuple):
+    """A fit that is being made."""
+
+    cell: Cell
+    seconds: float
+    """Since it began."""
+    share: float
+    """How much of the fit is done, as far as its method says; scoring comes after all of it."""
+
+
+class Shares:
+    """How far every cell is: memory that workers write to and their parent reads."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self._cells = cells
+        self._begun, self._shares, self._taken = (
+            _CONTEXT.RawArray("d", len(cells)) for _ in range(3)
+        )
+
+    @property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """What a worker writes: when each cell began, or zero, how far it is, how long it took."""
+        return self._begun, self._shares, self._taken
+
+    def seconds(self, cell: Cell) -> float:
+        """Return how long one of the cells took by the clock, what is asked of the fit included."""
+        return next(
+            float(taken) for one, taken in zip(self._cells, self._taken, strict=True) if one is cell
+        )
+
+    def underway(self) -> list[Underway]:
+        """Return the fits that are being made, the one that has taken longest first."""
+        now = time.time()
+        found = [
+            Underway(cell, now - begun, share)
+            for cell, begun, share in zip(self._cells, self._begun, self._shares, strict=True)
+            if begun
+        ]
+        return sorted(found, key=lambda fit: -fit.seconds)
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    read: ReadNetwork,
+    workers: int,
+    shares: Shares | None = None,
+    refusals: dict[str, str] | None = None,
+) -> Iterator[tuple[Cell, dict[str, Any]]]:
+    """Yield every cell with its result, as they finish; ``read`` gives a worker the network.
+
+    A result says under ``made`` what made it. How far the fits are is in ``shares``, for whoever
+    looks meanwhile. Where ``refusals`` are given, a method that cannot learn from the network is
+    noted there, and the others go on.
+
+    Raises:
+        TrainingError: A worker died, usually for want of memory.
+    """
+    if not cells:
+        return
+    others = set(multiprocessing.active_children())
+    arrays = (shares or Shares(cells)).arrays
+    pool = ProcessPoolExecutor(
+        min(workers, len(cells)), _CONTEXT, initializer=_begin_work, initargs=(read, arrays)
+    )
+    waiting = {pool.submit(_work, cell, number): cell for number, cell in enumerate(cells)}
+    try:
+        for done in as_completed(waiting):
+            try:
+                result = done.result()
+            except DmteError as problem:
+                if refusals is None:
+                    raise
+                refusals[waiting[done].method] = str(problem)
+                continue
+            yield waiting[done], result
+        pool.shutdown()  # Nothing is left to do, so they leave by themselves and tidy up.
+    except BrokenProcessPool as problem:
+        raise TrainingError(
+            "a worker process died, perhaps for want of memory; fewer --workers need less"
+        ) from problem
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for child in set(multiprocessing.active_children()) - others:
+            child.kill()  # It may be minutes from the end of a fit that nobody waits for.
+
+
+def handing_over(network: TextualNetwork) -> ReadNetwork:
+    """Return what gives every worker this network, wherever it was read from.
+
+    Its source may have been a pipe, which cannot be read again, or have changed meanwhile.
+    """
+    weights, features = (
+        None if tensor is None else tensor.numpy() for tensor in (network.weights, network.features)
+    )
+    fields = (network.ids, network.texts, network.edges.numpy(), weights, features)
+    return partial(_unpack, *fields, directed=network.directed, labels=network.labels)
+
+
+def _unpack(
+    ids: Sequence[str],
+    texts: Sequence[str],
+    edges: NDArray[np.int64],
+    weights: NDArray[np.float64] | None,
+    features: NDArray[np.float32] | None,
+    *,
+    directed: bool,
+    labels: Labels | None,
+) -> TextualNetwork:
+    # As arrays: torch would share tensors by files that stay open as long as both processes live.
+    return TextualNetwork(
+        ids=ids,
+        texts=texts,
+        edges=torch.from_numpy(edges),
+        weights=None if weights is None else torch.from_numpy(weights),
+        directed=directed,
+        labels=labels,
+        features=None if features is None else torch.from_numpy(features),
+    )
+
+
+class Timetable:
+    """How long the cells that are left will take, by those of the same method that are done."""
+
+    def __init__(self, cells: Sequence[Cell], workers: int) -> None:
+        self._left = Counter(cell.method for cell in cells)
+        self._taken: dict[str, list[float]] = {}
+        self._workers = workers
+
+    @property
+    def done(self) -> int:
+        """How many cells are done."""
+        return sum(map(len, self._taken.values()))
+
+    def note(self, cell: Cell, seconds: float) -> None:
+        """Take down that a cell is done."""
+        self._left[cell.method] -= 1
+        self._taken.setdefault(cell.method, []).append(seconds)
+
+    def seconds_left(self, underway: Sequence[Underway] = ()) -> float:
+        """Return the seconds until all are done; a method not yet seen is taken for the average.
+
+        A fit that is being made tells how long its method takes, unless a finished one has.
+        """
+        means = _told_by(underway) | {method: fmean(times) for method, times in self._taken.items()}
+        typical = fmean(means.values()) if means else 0.0
+        total = sum(count * means.get(method, typical) for method, count in self._left.items())
+        for fit in underway:
+            mean = means.get(fit.cell.method, typical)
+            # What is fitted may have to be scored yet, which can take longer than the fit.
+            total -= fit.share * mean if 0 < fit.share < 1 else min(fit.seconds, mean)
+        return max(total, 0.0) / self._workers
+
+
+def _told_by(underway: Sequence[Underway]) -> dict[str, float]:
+    """Return how long a fit takes in all, by what those that are being made say."""
+    told: dict[str, list[float]] = {}
+    for fit in underway:
+        if fit.share:
+            told.setdefault(fit.cell.method, []).append(fit.seconds / fit.share)
+    return {method: fmean(times) for method, times in told.items()}
+
+
+_networks: list[TextualNetwork] = []
+"""In a worker: the network it was given."""
+_arrays: list[Any] = []
+"""In a worker: where it writes when each cell began, how far it is and how long it took."""
+
+
+def _begin_work(read: ReadNetwork, arrays: tuple[Any, Any, Any]) -> None:
+    """Prepare a worker: one thread, deaf to Ctrl-C, which its parent hears, and gone with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    torch.set_num_threads(1)
+    threadpool_limits(1)
+    maker()  # Asked now, since what runs is what was loaded now.
+    _networks.append(read())
+    _arrays.extend(arrays)
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _work(cell: Cell, number: int) -> dict[str, Any]:
+    begun, shares, taken = _arrays
+    begun[number] = time.time()
+    try:
+        with listening(partial(shares.__setitem__, number)):
+            return cell.run(_networks[0]) | {"made": maker()}
+    except DmteError as problem:
+        raise type(problem)(f"{cell.title()}: {problem}") from problem
+    finally:
+        taken[number] = time.time() - begun[number]
+        begun[number] = 0.0

@@ -1,0 +1,218 @@
+"""Results for people and for programs: mean, spread and interval over seeds."""
+
+import json
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+from dmte.embedding.method import NeedsMore
+from dmte.evaluation.classification import LABEL_FRACTIONS
+from dmte.evaluation.jobs import (
+    DIGITS,
+    Cell,
+    ClassCell,
+    LinkCell,
+    class_cells,
+    describe_settings,
+    link_cells,
+)
+from dmte.evaluation.methods import METHODS
+from dmte.network import TextualNetwork
+from dmte.runtime.provenance import _machine, environment
+
+CONFIDENCE = 0.95
+
+LINK_FIGURES = ("auc", "average_precision", "mrr", "hits_at_10")
+
+CLASS_FIGURES = ("macro_f1", "micro_f1")
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
+"""What fits and scores are computed with, besides torch."""
+
+Results = Iterable[tuple[Cell, Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A figure over seeds."""
+
+    mean: float
+    std: float | None
+    """The standard deviation of one seed; none from a single one."""
+    interval: tuple[float, float] | None
+    """Where the mean lies with 95 % confidence, by Student's t."""
+    values: Sequence[float]
+
+
+def summarize(values: Sequence[float]) -> Summary:
+    """Return mean, standard deviation and 95 % interval of one value per seed.
+
+    >>> summarize([0.9, 0.92]).interval
+    (0.78294, 1.03706)
+    """
+    from scipy.stats import t as student
+
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return Summary(round(mean, DIGITS), None, None, values)
+    std = statistics.stdev(values)
+    reach = float(student.ppf((1 + CONFIDENCE) / 2, len(values) - 1)) * std / math.sqrt(len(values))
+    interval = (round(mean - reach, DIGITS), round(mean + reach, DIGITS))
+    return Summary(round(mean, DIGITS), round(std, DIGITS), interval, values)
+
+
+def link_results(results: Results) -> list[dict[str, Any]]:
+    """Return a row per method, protocol, training fraction and way to score."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for cell, result in _by_seed(results, LinkCell):
+        for way in result["scores"]:
+            key = (cell.method, _settings_key(cell), cell.protocol, cell.train_fraction, way)
+            groups.setdefault(key, []).append(result)
+    return [
+        {
+            "method": method,
+            "settings": dict(settings),
+            "protocol": protocol,
+            "train_fraction": fraction,
+            "score": way,
+        }
+        | _figures([result["scores"][way] for result in group], LINK_FIGURES)
+        | _costs(group)
+        | {
+            name: round(statistics.fmean(result[name] for result in group), 1)
+            for name in ("hidden_edges", "self_loops", "trained_on")
+        }
+        for (method, settings, protocol, fraction, way), group in groups.items()
+    ]
+
+
+def class_results(results: Results) -> list[dict[str, Any]]:
+    """Return a row per method and share of labelled vertices."""
+    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for cell, result in _by_seed(results, ClassCell):
+        for share in result["scores"]:
+            groups.setdefault((cell.method, _settings_key(cell), share), []).append(result)
+    return [
+        {"method": method, "settings": dict(settings), "label_fraction": float(share)}
+        | _figures([result["scores"][share] for result in group], CLASS_FIGURES)
+        | _costs(group)
+        for (method, settings, share), group in groups.items()
+    ]
+
+
+def median_seconds(results: Results) -> dict[str, float]:
+    """Return the median time of a method's fits, whatever they were asked.
+
+    By the clock, some of many fits take several times as long as the others because of what else
+    the machine does; a mean follows these, and a median does not.
+    """
+    seconds: dict[str, list[float]] = {}
+    for cell, result in results:
+        seconds.setdefault(cell.method, []).append(result["fit_seconds"])
+    return {method: round(statistics.median(taken), 2) for method, taken in seconds.items()}
+
+
+def evaluate_links(
+    network: TextualNetwork,
+    methods: Sequence[str],
+    train_fractions: Sequence[float],
+    *,
+    protocol: str = "strict",
+    num_seeds: int = 10,
+) -> list[dict[str, Any]]:
+    """Return how well the methods predict hidden edges of ``network``, by ``link_results``.
+
+    Where it has features, versions of DMTE learn from those and others from the texts.
+
+    >>> from dmte.network import read_network
+    >>> rows = evaluate_links(read_network("concepts"), ["tfidf"], [0.5], num_seeds=2)
+    >>> rows[0]["method"], len(rows[0]["auc"]["values"])
+    ('tfidf', 2)
+
+    Raises:
+        ConfigError: There is no such method or protocol.
+        SplitError: The network cannot be split so.
+    """
+    has_features = network.features is not None
+    cells = link_cells(
+        "", methods, train_fractions, [protocol], num_seeds, from_features=has_features
+    )
+    return link_results((cell, cell.run(network)) for cell in cells)
+
+
+def evaluate_classes(
+    network: TextualNetwork,
+    methods: Sequence[str],
+    label_fractions: Sequence[float] = LABEL_FRACTIONS,
+    *,
+    num_seeds: int = 10,
+) -> list[dict[str, Any]]:
+    """Return how well the methods' vectors predict labels of ``network``, by ``class_results``.
+
+    Where it has features, versions of DMTE learn from those and others from the texts.
+
+    Raises:
+        ConfigError: There is no such method, or it has no vectors.
+        SplitError: The labels of the network cannot be split so.
+    """
+    has_features = network.features is not None
+    cells = class_cells("", methods, label_fractions, num_seeds, from_features=has_features)
+    return class_results((cell, cell.run(network)) for cell in cells)
+
+
+def provenance(cells: Iterable[Cell]) -> dict[str, Any]:
+    """Return versions and machine of this process, and the cells' seeds and methods' settings."""
+    cells = list(cells)
+    return {
+        "versions": environment()["versions"] | {name: version(name) for name in LIBRARIES},
+        "threads": 1,
+        "machine": _machine(),
+        "seeds": sorted({cell.seed for cell in cells}),
+        "settings": {cell.method: _own_settings(cell) for cell in cells},
+    }
+
+
+def made_by(results: Results) -> list[dict[str, Any]]:
+    """Return how many cells every maker made, the busiest first; none is known of older ones."""
+    makers = Counter(json.dumps(result.get("made")) for _, result in results)
+    return [{"by": json.loads(made), "cells": count} for made, count in makers.most_common()]
+
+
+def _own_settings(cell: Cell) -> dict[str, Any]:
+    """Return a method's settings without what a cell changes, which every row says."""
+    method = cell.configured_method()
+    if isinstance(method, NeedsMore):  # What it needs may not be here; its cells say what it was.
+        return describe_settings(method)
+    return describe_settings(replace(cell, settings={}).configured_method())
+
+
+def _by_seed(results: Results, kind: type[Cell]) -> list[tuple[Any, Mapping[str, Any]]]:
+    """Return the cells of one kind by method and seed, whichever was done first."""
+    order = {name: position for position, name in enumerate(METHODS)}
+    return sorted(
+        ((cell, result) for cell, result in results if isinstance(cell, kind)),
+        key=lambda pair: (order[pair[0].method], pair[0].seed),
+    )
+
+
+def _settings_key(cell: Cell) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(cell.settings.items()))
+
+
+def _figures(scores: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, Any]:
+    return {name: asdict(summarize([score[name] for score in scores])) for name in names}
+
+
+def _costs(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the mean time of a fit, that of the fastest, and the largest peak of memory."""
+    peaks = [result["peak_mb"] for result in group if result["peak_mb"] is not None]
+    seconds = [result["fit_seconds"] for result in group]
+    return {
+        "fit_seconds": round(statistics.fmean(seconds), 2),
+        "fastest_seconds": min(seconds),
+        "peak_mb": max(peaks, default=None),
+    }

@@ -1,0 +1,132 @@
+"""The journal: what was finished stays, whenever the process is killed."""
+
+from dataclasses import replace
+from errno import EROFS
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dmte.errors import StorageError
+from dmte.evaluation import LinkCell
+from dmte.evaluation.paper.journal import Journal
+from dmte.storage.journal import append_line
+
+CELL = LinkCell(
+    network="n",
+    method="dmte-paper",
+    settings={"hop_weights": (1.0, 0.5)},
+    protocol="strict",
+    train_fraction=0.15,
+    seed=0,
+)
+FIGURES: dict[str, Any] = {"auc": 0.9, "average_precision": 0.8, "mrr": 0.5, "hits_at_10": 0.7}
+RESULT: dict[str, Any] = {
+    "scores": {"dot": FIGURES},
+    "hidden_edges": 9,
+    "self_loops": 0,
+    "trained_on": 0,
+    "fit_seconds": 1.5,
+    "peak_mb": None,
+}
+
+
+def test_what_was_added_is_there_for_the_next_process(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "cells.jsonl"
+    Journal(path).add(CELL, RESULT)
+    journal = Journal(path)
+    assert CELL in journal
+    assert journal[CELL] == RESULT
+    assert replace(CELL, seed=1) not in journal
+    assert len(journal) == 1
+
+
+def test_a_kill_at_any_byte_of_a_line_loses_that_line_only(tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+    Journal(path).add(CELL, RESULT)
+    first = path.read_bytes()
+    Journal(path).add(replace(CELL, seed=1), RESULT)
+    whole = path.read_bytes()
+    for length in range(len(first), len(whole)):
+        path.write_bytes(whole[:length])
+        journal = Journal(path)
+        assert CELL in journal
+        assert replace(CELL, seed=1) not in journal
+        with journal.growing():
+            journal.add(replace(CELL, seed=1), RESULT)
+        assert path.read_bytes() == whole
+
+
+def test_only_one_run_adds_and_it_takes_over_what_was_added_before(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "cells.jsonl"
+    first, second = Journal(path), Journal(path)
+    with first.growing():
+        first.add(CELL, RESULT)
+        with pytest.raises(StorageError, match=r"another run adds to .*cells\.jsonl; wait"):
+            second.growing().__enter__()
+        assert CELL not in second
+    with second.growing():
+        assert CELL in second
+
+
+def test_whoever_reads_leaves_half_a_line_to_its_writer(tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+    Journal(path).add(CELL, RESULT)
+    half = path.read_bytes() + b'{"cell":'
+    path.write_bytes(half)
+    assert CELL in Journal(path)
+    assert path.read_bytes() == half
+
+
+def test_half_a_line_that_cannot_be_cut_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(EROFS, "Read-only file system")
+
+    (tmp_path / "cells.jsonl").write_text("half")
+    monkeypatch.setattr("os.truncate", fail)
+    with pytest.raises(StorageError, match="cannot be written: Read-only file system"):
+        Journal(tmp_path / "cells.jsonl").growing().__enter__()
+
+
+@pytest.mark.parametrize("line", ["nonsense", "[]", "{}", '{"cell": {}}', "3", "\x00"])
+def test_a_line_of_somebody_elses_is_refused_with_its_number(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "cells.jsonl"
+    Journal(path).add(CELL, RESULT)
+    path.write_text(path.read_text() + line + "\n")
+    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2 holds no result"):
+        Journal(path)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        None,
+        {},
+        [],
+        {**RESULT, "scores": {}},
+        {**RESULT, "scores": {"dot": None}},
+        *({**RESULT, "scores": {"dot": FIGURES | {"auc": auc}}} for auc in ("x", None, 9, nan)),
+        {**RESULT, "fit_seconds": "x"},
+        {name: value for name, value in RESULT.items() if name != "peak_mb"},
+    ],
+)
+def test_a_damaged_result_is_refused_with_its_line(tmp_path: Path, result: Any) -> None:
+    path = tmp_path / "cells.jsonl"
+    Journal(path).add(CELL, RESULT)
+    append_line(path, {"cell": CELL.describe(), "result": result})
+    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2 holds no result"):
+        Journal(path)
+
+
+def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(StorageError, match="cannot be"):
+        Journal(tmp_path / "file" / "cells.jsonl").add(CELL, RESULT)
+    with pytest.raises(StorageError, match="cannot be read: Is a directory"):
+        Journal(tmp_path)
+    if Path("/dev/full").exists():
+        with pytest.raises(StorageError, match="/dev/full cannot be written: No space left"):
+            append_line(Path("/dev/full"), {})

@@ -1,0 +1,138 @@
+"""Workers: the results of one process, in several, with nothing left behind."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+import torch
+
+from dmte.errors import DmteError, TrainingError
+from dmte.evaluation import Cell, LinkCell, run_cells
+from dmte.evaluation.jobs import link_cells
+from dmte.evaluation.parallel import Shares, Timetable, Underway, available_cores
+from dmte.network import TextualNetwork, read_network
+from dmte.network.synthetic import PlantedTopics
+from dmte.runtime.progress import track
+from dmte.runtime.provenance import maker
+
+CELLS = link_cells("concepts", ["random", "tfidf"], [0.5], ["strict"], 2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DyingCell(LinkCell):
+    """A fit that the system kills."""
+
+    def run(self, network: TextualNetwork) -> dict[str, Any]:
+        os.kill(os.getpid(), signal.SIGKILL)
+        return super().run(network)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellingCell(LinkCell):
+    """A fit that is half done for a while."""
+
+    def run(self, network: TextualNetwork) -> dict[str, Any]:  # noqa: ARG002
+        steps = track(range(2))
+        next(steps)
+        next(steps)
+        time.sleep(1.0)
+        return {"fit_seconds": 0.0}
+
+
+def draw(num_vertices: int) -> TextualNetwork:
+    return PlantedTopics(num_vertices=num_vertices).draw(torch.Generator().manual_seed(0))
+
+
+def scores(result: dict[str, Any]) -> Any:
+    return result["scores"]
+
+
+@pytest.mark.slow
+def test_workers_find_what_this_process_finds_and_leave() -> None:
+    before = set(multiprocessing.active_children())
+    network = read_network("concepts")
+    done = list(run_cells(CELLS, partial(read_network, "concepts"), 2))
+    found = {cell.key: scores(result) for cell, result in done}
+    assert found == {cell.key: scores(cell.run(network)) for cell in CELLS}
+    assert all(result["made"] == maker() for _, result in done)
+    for child in set(multiprocessing.active_children()) - before:
+        child.join(10)
+    assert set(multiprocessing.active_children()) <= before
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_said_and_one_that_fails_names_its_cell() -> None:
+    dying = DyingCell(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
+    with pytest.raises(TrainingError, match="a worker process died"):
+        list(run_cells([dying], partial(draw, 40), 1))
+    tiny = LinkCell(network="", method="tfidf", protocol="strict", train_fraction=0.001, seed=7)
+    with pytest.raises(DmteError, match=r"tfidf, 0\.1 % strict, seed 7: .* one side"):
+        list(run_cells([tiny], partial(draw, 40), 1))
+
+
+def test_no_cells_need_no_workers() -> None:
+    assert list(run_cells([], partial(draw, 40), 2)) == []
+
+
+def test_the_time_left_is_that_of_cells_of_the_same_method() -> None:
+    cells: list[Cell] = [*CELLS]
+    times = Timetable(cells, workers=2)
+    assert times.seconds_left() == 0.0
+    times.note(CELLS[0], 10.0)
+    assert times.done == 1
+    assert times.seconds_left() == (10.0 + 2 * 10.0) / 2
+    times.note(CELLS[1], 2.0)
+    assert times.seconds_left() == (10.0 + 2.0) / 2
+
+
+def test_a_fit_that_is_being_made_tells_how_long_its_method_takes() -> None:
+    cells: list[Cell] = [*CELLS]
+    times = Timetable(cells, workers=2)
+    half = Underway(CELLS[0], seconds=10.0, share=0.5)
+    assert times.seconds_left([half]) == (4 * 20.0 - 10.0) / 2
+    silent = Underway(CELLS[1], seconds=8.0, share=0.0)
+    assert times.seconds_left([half, silent]) == (4 * 20.0 - 10.0 - 8.0) / 2
+    times.note(CELLS[0], 4.0)
+    assert times.seconds_left([Underway(CELLS[2], seconds=9.0, share=0.25)]) == (3 * 4.0 - 1.0) / 2
+
+
+def test_what_is_fitted_and_not_yet_scored_takes_the_rest_of_its_time() -> None:
+    cells: list[Cell] = [*CELLS]
+    times = Timetable(cells, workers=1)
+    times.note(CELLS[0], 34.0)
+    scored = Underway(CELLS[2], seconds=4.0, share=1.0)
+    assert times.seconds_left([scored]) == 3 * 34.0 - 4.0
+
+
+@pytest.mark.slow
+def test_the_parent_sees_how_far_a_worker_is() -> None:
+    telling = TellingCell(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
+    shares = Shares([telling])
+    seen: list[Underway] = []
+    done = threading.Event()
+
+    def look() -> None:
+        while not done.wait(0.05):
+            seen.extend(shares.underway())
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        assert len(list(run_cells([telling], partial(draw, 40), 1, shares))) == 1
+    finally:
+        done.set()
+        looking.join()
+    assert all(fit.cell == telling for fit in seen)
+    assert 0.5 in {fit.share for fit in seen}
+    assert shares.underway() == []
+    assert shares.seconds(telling) >= 1.0  # By the clock, whatever the fit says it took.
+
+
+def test_there_is_a_core() -> None:
+    assert 1 <= available_cores() <= (os.cpu_count() or 1)
