@@ -18,7 +18,7 @@ of the seed, the number of the trial and the lines before it, so that a search t
 goes on as if it had not been. optuna is an extra, imported when it proposes.
 """
 
-from dmte.tuning.outcome import Check, Outcome, Trial
+from dmte.tuning.result import Check, Outcome, Trial
 from dmte.tuning.search import Search, tune
 from dmte.tuning.space import SPACE, Space
 

@@ -27,9 +27,9 @@ from dmte.settings import Settings
 from dmte.storage.journal import append_line, read_lines, sole_writer
 from dmte.training.run import TrainingRun
 from dmte.training.validation import HeldBack, hold_back
-from dmte.tuning.outcome import Check, Outcome, Trial
-from dmte.tuning.proposal import import_optuna, is_hopeless, propose
-from dmte.tuning.refusal import JUDGING_SHARE, refuse_untunable
+from dmte.tuning.checks import JUDGING_SHARE, refuse_untunable
+from dmte.tuning.result import Check, Outcome, Trial
+from dmte.tuning.sampler import import_optuna, is_hopeless, propose
 from dmte.tuning.space import space_of
 
 FRESH_SPLITS = 5

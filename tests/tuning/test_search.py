@@ -16,8 +16,8 @@ from dmte.network import TextualNetwork
 from dmte.settings import Settings
 from dmte.training.run import TrainingRun
 from dmte.tuning import Search, Trial, search, tune
-from dmte.tuning.outcome import Check, Outcome
-from dmte.tuning.proposal import is_hopeless
+from dmte.tuning.result import Check, Outcome
+from dmte.tuning.sampler import is_hopeless
 from dmte.tuning.space import SPACE
 
 pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")

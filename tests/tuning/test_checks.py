@@ -5,7 +5,7 @@ import torch
 
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
-from dmte.tuning.refusal import refuse_untunable
+from dmte.tuning.checks import refuse_untunable
 
 
 def linked(num_vertices: int, num_links: int) -> TextualNetwork:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dmte.errors import MissingExtraError
 from dmte.runtime.seeding import generator_for
-from dmte.tuning.outcome import Trial
+from dmte.tuning.result import Trial
 from dmte.tuning.space import Choice, Range, Space, Whole
 
 if TYPE_CHECKING:
