@@ -19,8 +19,7 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
-from dmte.cli.flags import IS_DEBUGGING, DebugOption, with_flags
-from dmte.cli.line import LINE
+from dmte.cli.options import IS_DEBUGGING, LINE, DebugOption, with_flags
 from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostProcessError
 from dmte.runtime.spelling import propose
 
@@ -75,7 +74,7 @@ class Verbs(TyperGroup):
         if self._is_listed:
             alone.command(cmd_name, help=VERBS[cmd_name])(_nothing)
             return typer.main.get_command(alone)
-        verb = getattr(import_module(f"dmte.cli.{cmd_name}"), cmd_name)
+        verb = getattr(import_module(f"dmte.cli.verbs.{cmd_name}"), cmd_name)
         if isinstance(verb, typer.Typer):
             return typer.main.get_command(verb)
         alone.command(cmd_name)(with_flags(verb))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
-from dmte.cli.flags import QuietOption
-from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
+from dmte.cli.network_options import FeaturesOption, JsonOption, NetworkSource, with_network
+from dmte.cli.options import QuietOption
 from dmte.cli.output import print_json
 from dmte.errors import ConfigError, Interrupted, StorageError
 

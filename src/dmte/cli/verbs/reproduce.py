@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from dmte.cli.evaluate import names
-from dmte.cli.fits import DryRunOption, WorkersOption
-from dmte.cli.flags import QuietOption
+from dmte.cli.options import QuietOption
 from dmte.cli.output import complete
+from dmte.cli.progress import DryRunOption, WorkersOption
+from dmte.cli.verbs.evaluate import names
 from dmte.errors import ConfigError
 from dmte.runtime.spelling import propose
 
@@ -63,7 +63,7 @@ def reproduce(
     """
     if target not in EVERYTHING:
         raise ConfigError(f"there is no target {target!r}; {propose(target, EVERYTHING)}")
-    from dmte.cli.reproducing import chooser, measure, report
+    from dmte.cli.reproduce_job import chooser, measure, report
 
     if target == REPORT:
         fitting = {"--methods": methods, "--seeds": seeds, "--workers": workers}

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 import torch
 
-from dmte.cli import main, reproducing
-from dmte.cli import reproduce as verb
-from dmte.cli.evaluate import leaks, numbers, side_by_side
+from dmte.cli import main
+from dmte.cli import reproduce_job as reproducing
+from dmte.cli.verbs import reproduce as verb
+from dmte.cli.verbs.evaluate import leaks, numbers, side_by_side
 from dmte.evaluation.jobs import Cell
 from dmte.evaluation.paper.targets import TARGETS, journal_of
 from dmte.evaluation.summary import LINK_FIGURES
@@ -143,7 +144,7 @@ def test_a_share_given_twice_counts_once(inside: Run) -> None:
 def test_every_share_is_tried_before_a_method_is_fitted_for_each(
     inside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dmte.cli.evaluate._run", lambda *_, **__: pytest.fail("fitted"))
+    monkeypatch.setattr("dmte.cli.verbs.evaluate._run", lambda *_, **__: pytest.fail("fitted"))
     asked = ("--methods", "tridnr-labels", "--label-fraction", "0.5,0.0001")
     done = inside("evaluate", "classes", "concepts", *asked)
     assert done.returncode == 2
@@ -165,7 +166,7 @@ def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(
     ]
     assert wide.splitlines()[1].index("90.0") == wide.splitlines()[2].index("70.0")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("dmte.cli.evaluate.terminal_width", lambda: 30)
+    monkeypatch.setattr("dmte.cli.verbs.evaluate.terminal_width", lambda: 30)
     first, second = side_by_side(rows, "auc", [0.15, 0.5]).split("\n\n")
     assert first.splitlines()[1].split() == ["tfidf", "80.0", "1.0"]
     assert second.splitlines()[1].split() == ["tfidf", "90.0", "1.0"]

@@ -5,7 +5,7 @@ import time
 import pytest
 from rich.progress import Progress, Task
 
-from dmte.cli.fits import BAR_WIDTH, FitsBar, FitsUnderway, num_workers, plan_table
+from dmte.cli.progress import BAR_WIDTH, FitsBar, FitsUnderway, num_workers, plan_table
 from dmte.errors import ConfigError
 from dmte.evaluation.dry_run import Planned
 from dmte.evaluation.jobs import Cell, link_cells

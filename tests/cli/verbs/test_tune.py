@@ -19,7 +19,7 @@ import pytest
 import torch
 
 from dmte.cli import main
-from dmte.cli.tune import Show, summary
+from dmte.cli.verbs.tune import Show, summary
 from dmte.network import TextualNetwork, write_folder
 from dmte.network.synthetic import PlantedTopics
 from dmte.pages import Asked, asked_on
@@ -31,7 +31,7 @@ jsonschema = pytest.importorskip("jsonschema", reason="the schemas are checked w
 
 Answer = tuple[int | str | None, str, str]
 Run = Callable[..., subprocess.CompletedProcess[str]]
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 SCHEMA, PAGE = DOCS / "schemas" / "tune.json", DOCS / "verbs" / "tune.md"
 SMALL = ("tune", "net", "--splits", "1", "--trials", "1")
 

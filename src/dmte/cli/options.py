@@ -14,6 +14,7 @@ from dmte.errors import DmteWarning
 QuietOption = Annotated[
     bool, typer.Option("--quiet", "-q", help="Show no progress and no warnings.")
 ]
+
 IS_DEBUGGING: ContextVar[bool] = ContextVar("IS_DEBUGGING", default=False)
 """Whether the line that runs has ``--debug``."""
 
@@ -50,3 +51,7 @@ def with_flags(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature([*parameters, *added])  # type: ignore[attr-defined]
     run.__annotations__ = {p.name: p.annotation for p in [*parameters, *added]} | {"return": None}
     return run
+
+
+LINE: ContextVar[tuple[str, ...]] = ContextVar("LINE", default=())
+"""The arguments after ``dmte``."""

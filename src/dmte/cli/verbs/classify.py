@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from dmte.cli.networks import JsonOption
+from dmte.cli.network_options import JsonOption
 from dmte.cli.output import (
     CsvOption,
     cell,
@@ -21,7 +21,7 @@ from dmte.cli.output import (
     shorten,
     terminal_width,
 )
-from dmte.cli.similar import ModelArgument
+from dmte.cli.verbs.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from dmte.cli.networks import JsonOption
+from dmte.cli.network_options import JsonOption
 from dmte.cli.output import (
     CsvOption,
     cell,
@@ -17,7 +17,7 @@ from dmte.cli.output import (
     rendered,
     terminal_width,
 )
-from dmte.cli.similar import CountOption, ModelArgument
+from dmte.cli.verbs.similar import CountOption, ModelArgument
 from dmte.errors import warn
 
 if TYPE_CHECKING:

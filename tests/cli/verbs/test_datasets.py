@@ -12,7 +12,7 @@ import pytest
 from dmte.cli import main
 from dmte.network.datasets import DATASETS, DataFile, Dataset, Origin, blob_id
 
-VERB: ModuleType = import_module("dmte.cli.datasets")  # the package's name for it is the verb
+VERB: ModuleType = import_module("dmte.cli.verbs.datasets")  # the package's name for it is the verb
 
 
 class Done(NamedTuple):

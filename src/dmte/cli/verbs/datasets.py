@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dmte.cli.flags import QuietOption, with_flags
-from dmte.cli.networks import JsonOption
+from dmte.cli.network_options import JsonOption
+from dmte.cli.options import QuietOption, with_flags
 from dmte.cli.output import column, complete, grid, rendered
 from dmte.errors import Interrupted
 from dmte.network.datasets import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-RESULTS = Path(__file__).parents[2] / "experiments" / "results" / "hepth-links" / "results.json"
+RESULTS = Path(__file__).parents[3] / "experiments" / "results" / "hepth-links" / "results.json"
 
 
 def answer(run: Run, *arguments: str) -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 
-from dmte.cli.evaluate import names as names_in
-from dmte.cli.flags import QuietOption
-from dmte.cli.networks import JsonOption
+from dmte.cli.network_options import JsonOption
+from dmte.cli.options import QuietOption
 from dmte.cli.output import complete, print_json
+from dmte.cli.verbs.evaluate import names as names_in
 from dmte.errors import ConfigError
 from dmte.settings import Half, Way
 

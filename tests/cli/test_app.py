@@ -12,7 +12,9 @@ import pytest
 from torch import Tensor
 
 from dmte import settings as config
-from dmte.cli import VERBS, evaluate, export, main, plot, reproduce, reproducing, train
+from dmte.cli import VERBS, main
+from dmte.cli import reproduce_job as reproducing
+from dmte.cli.verbs import evaluate, export, plot, reproduce, train
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.export import FORMATS
 from dmte.evaluation import LABEL_FRACTIONS, PROTOCOLS

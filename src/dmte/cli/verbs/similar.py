@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dmte.cli.flags import QuietOption
 from dmte.cli.neighbors import COLUMNS, Described, describe, table
+from dmte.cli.options import QuietOption
 from dmte.cli.output import CsvOption, JsonOption, print_csv, print_json, refuse_both
 from dmte.errors import ConfigError, warn
 from dmte.runtime.progress import Listener, listening

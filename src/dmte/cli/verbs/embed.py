@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.export import SUFFIXES, format_of
 from dmte.cli.neighbors import COLUMNS, describe, table
-from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
+from dmte.cli.network_options import FeaturesOption, JsonOption, NetworkSource, with_network
 from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
-from dmte.cli.similar import ModelArgument
+from dmte.cli.verbs.export import SUFFIXES, format_of
+from dmte.cli.verbs.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:

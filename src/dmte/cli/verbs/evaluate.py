@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, no_type_check
 
 import typer
 
-from dmte.cli.fits import (
-    DryRunOption,
-    WorkersOption,
-    num_workers,
-    run_with_progress,
-    show_plan,
-)
-from dmte.cli.flags import QuietOption, with_flags
-from dmte.cli.networks import JsonOption, NetworkSource, with_network
+from dmte.cli.network_options import JsonOption, NetworkSource, with_network
+from dmte.cli.options import QuietOption, with_flags
 from dmte.cli.output import complete, terminal_width
-from dmte.cli.settings import unread_features
+from dmte.cli.progress import DryRunOption, WorkersOption, num_workers, run_with_progress, show_plan
+from dmte.cli.settings_options import unread_features
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dmte.training.method import DmteMethod
 
 jsonschema = pytest.importorskip("jsonschema")
 Run = Callable[..., subprocess.CompletedProcess[str]]
-SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
+SCHEMAS = Path(__file__).parents[3] / "docs" / "schemas"
 Ask = Callable[..., str]
 pytestmark = pytest.mark.usefixtures("areas")
 

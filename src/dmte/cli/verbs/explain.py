@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.networks import JsonOption
+from dmte.cli.network_options import JsonOption
 from dmte.cli.output import print_json, shorten, terminal_width
-from dmte.cli.similar import ModelArgument
+from dmte.cli.verbs.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dmte.cli.output import complete
-from dmte.cli.similar import ModelArgument
+from dmte.cli.verbs.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from dmte.network import read_tables
 jsonschema = pytest.importorskip("jsonschema")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-SCHEMA = Path(__file__).parents[2] / "docs" / "schemas" / "embed.json"
+SCHEMA = Path(__file__).parents[3] / "docs" / "schemas" / "embed.json"
 NEW = """\
 {"id": "fractal-tree", "text": "A search tree whose nodes buffer writes.", "links": ["b-tree"]}
 {"id": "pool", "text": "", "links": ["b-tree", "fractal-tree"]}

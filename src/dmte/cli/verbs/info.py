@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dmte.cli.networks import JsonOption, NetworkSource, with_network
+from dmte.cli.network_options import JsonOption, NetworkSource, with_network
 from dmte.errors import DmteWarning, TrainingError
 from dmte.model.history import history_from_json, outcome
 from dmte.storage.codec import unpack_json

@@ -13,8 +13,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from dmte.cli.line import LINE
-from dmte.cli.networks import NetworkSource
+from dmte.cli.network_options import NetworkSource
+from dmte.cli.options import LINE
 from dmte.distributed.group import Team, opened_by_all
 from dmte.distributed.launcher import (
     INTERRUPTED,

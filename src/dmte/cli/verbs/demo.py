@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.flags import QuietOption
 from dmte.cli.neighbors import describe, table
-from dmte.cli.networks import JsonOption
+from dmte.cli.network_options import JsonOption
+from dmte.cli.options import QuietOption
 from dmte.errors import MissingExtraError
 from dmte.storage.folder import refuse_unwritable
 
@@ -68,7 +68,7 @@ def demo(
 
 
 def _train(network: "TextualNetwork", seed: int, *, quiet: bool) -> "TrainedModel":
-    from dmte.cli.training import progress
+    from dmte.cli.train_job import progress
     from dmte.settings import Settings
     from dmte.training.run import TrainingRun
 

@@ -13,7 +13,7 @@ import torch
 from rich.console import Console
 
 from dmte.cli import main
-from dmte.cli.networks import NetworkSource, reading_bar
+from dmte.cli.network_options import NetworkSource, reading_bar
 from dmte.evaluation.parallel import handing_over
 from dmte.network import TextualNetwork, read_network
 
@@ -183,7 +183,7 @@ def test_a_bar_is_shown_on_a_terminal_when_reading_takes_long(
     quiet: bool,  # noqa: FBT001
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dmte.cli.networks.PATIENCE", 0.0)
+    monkeypatch.setattr("dmte.cli.network_options.PATIENCE", 0.0)
     written = io.StringIO()
     console = Console(file=written, force_terminal=terminal)
     with reading_bar(console, quiet=quiet) as show:

@@ -20,7 +20,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from dmte.cli.output import JsonOption as JsonOption
 from dmte.cli.output import complete
-from dmte.cli.settings import first_sentence
+from dmte.cli.settings_options import first_sentence
 from dmte.errors import ConfigError, NoTextsWarning
 from dmte.network.datasets import DATASETS
 from dmte.network.formats.columns import GUESSED, Columns

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from dmte.cli.flags import QuietOption
-from dmte.cli.networks import FeaturesOption, JsonOption, NetworkSource, with_network
+from dmte.cli.network_options import FeaturesOption, JsonOption, NetworkSource, with_network
+from dmte.cli.options import QuietOption
 from dmte.cli.output import complete
-from dmte.cli.settings import settings_from, with_settings
+from dmte.cli.settings_options import settings_from, with_settings
 from dmte.errors import ConfigError
 
 RECIPES = ("recommended", "paper")
@@ -76,7 +76,7 @@ def train(
     **settings: Any,
 ) -> None:
     """Learn one vector per vertex of NETWORK and store the model in a folder."""
-    from dmte.cli.training import Order, Together, carry_out
+    from dmte.cli.train_job import Order, Together, carry_out
 
     if out is None:
         raise ConfigError("say where the model goes with --out FOLDER")

@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from dmte.cli.fits import num_workers, run_with_progress, show_plan
+from dmte.cli.progress import num_workers, run_with_progress, show_plan
 from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError, StorageError
 from dmte.evaluation.dry_run import Planned, plan
 from dmte.evaluation.jobs import Cell, unable
