@@ -10,8 +10,7 @@ import pytest
 
 from dmte import settings as config
 from dmte.errors import ConfigError
-from dmte.settings import PAPER, RECIPES, SPECTRAL_ONLY, VARIANTS, Settings
-from dmte.training.objective import ObjectiveWeights
+from dmte.settings import PAPER, RECIPES, SPECTRAL_ONLY, VARIANTS, ObjectiveWeights, Settings
 
 
 def test_the_paper_settings_are_those_of_the_paper() -> None:

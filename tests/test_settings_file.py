@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from dmte.errors import ConfigError
-from dmte.settings import PAPER, VARIANTS, Settings
+from dmte.settings import PAPER, VARIANTS, ObjectiveWeights, Settings
 from dmte.settings_file import change_settings, read_settings, settings_text
-from dmte.training.objective import ObjectiveWeights
 
 
 @pytest.mark.parametrize(

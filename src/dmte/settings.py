@@ -1,15 +1,43 @@
-"""Words that a caller chooses among, by themselves: help shows them without loading torch."""
+"""Every setting, its default and where the default comes from.
+
+A setting is a field. The same dataclass is the file in a model folder and the options of the
+command line, so a default is written here and nowhere else. Nothing here imports torch, so that
+help can show every choice at once; tests compare the names with the tables that use them.
+"""
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from dmte.diffusion.transition import TRANSITIONS
 from dmte.errors import ConfigError
-from dmte.text import ENCODERS, FixedTexts
-from dmte.training.objective import PARTS, ObjectiveWeights
+
+PARTS = ("text_text", "structure_structure", "structure_text", "text_structure")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectiveWeights:
+    """α, how much each part counts (section 5, parameter settings)."""
+
+    text_text: float = 1.0
+    """α_tt."""
+    structure_structure: float = 1.0
+    """α_ss."""
+    structure_text: float = 0.3
+    """α_st."""
+    text_structure: float = 0.3
+    """α_ts."""
+
+
+Encoder = Literal["word-average", "bilstm", "spectral", "features"]
+"""Names of ``text.ENCODERS``."""
+
+FROZEN_ENCODERS = ("spectral", "features")
+"""Encoders whose X is fixed before training."""
+
+Transition = Literal["walk", "symmetric"]
+"""Names of ``diffusion.transition.TRANSITIONS``."""
 
 Half = Literal["both", "text", "structure"]
 """What of the vectors is compared."""
@@ -149,12 +177,10 @@ class Settings:
         self._check_training()
 
     def _check_model(self) -> None:
-        if self.encoder not in ENCODERS:
-            known = ", ".join(ENCODERS)
-            raise ConfigError(f"encoder must be one of {known}, not {self.encoder!r}")
+        _check_choice("encoder", self.encoder, get_args(Encoder))
         self._check_spectral_only()
         _check_choice("activation", self.activation, ("tanh", "none"))
-        _check_choice("transition", self.transition, tuple(TRANSITIONS))
+        _check_choice("transition", self.transition, get_args(Transition))
         _check_choice("loss", self.loss, ("pointwise", "ranking"))
         if self.has_fixed_texts and not (self.text_diffusion or self.mixing):
             raise ConfigError("nothing is learned of fixed texts without diffusion or mixing")
@@ -270,7 +296,7 @@ class Settings:
     @property
     def has_fixed_texts(self) -> bool:
         """Whether X is fixed before training."""
-        return issubclass(ENCODERS[self.encoder], FixedTexts)
+        return self.encoder in FROZEN_ENCODERS
 
     @property
     def half(self) -> int:

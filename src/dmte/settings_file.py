@@ -23,8 +23,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 from dmte.errors import ConfigError
 from dmte.runtime.spelling import close_names
-from dmte.settings import Settings
-from dmte.training.objective import ObjectiveWeights
+from dmte.settings import ObjectiveWeights, Settings
 
 NONE = "none"
 _READERS = {".toml": tomllib.loads, ".json": json.loads}

@@ -15,8 +15,8 @@ from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.seeding import generator_for
+from dmte.settings import PARTS
 from dmte.text import TokenizedTexts
-from dmte.training.objective import PARTS
 
 TEXTS = [[0, 1, 2, 3], [2], [], [4, 0, 4, 1, 1, 3, 2], [3, 3]]
 

@@ -13,19 +13,18 @@ from safetensors.torch import load_file
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.baselines import sentence
 from dmte.baselines.sentence import Sentence, SentenceDiffused
 from dmte.cli import main
 from dmte.errors import ConfigError, DmteError, MissingExtraError, StorageError
 from dmte.evaluation import LinkCell
 from dmte.network import TextualNetwork
-from dmte.text import sentence_model
+from dmte.text import sentence_model as loading
 from dmte.text.sentence_model import VARIABLE, fingerprint
 
 
 @pytest.fixture(autouse=True)
 def _nothing_kept() -> None:
-    sentence.encode_texts.cache_clear()
+    loading.encode_texts.cache_clear()
 
 
 @pytest.fixture
@@ -35,8 +34,8 @@ def letters(monkeypatch: pytest.MonkeyPatch, sentence_model: Path) -> Path:
     def count(texts: Sequence[str]) -> Tensor:
         return torch.tensor([[text.count("a"), text.count("b")] for text in texts]).float()
 
-    monkeypatch.setattr(sentence, "find_spec", lambda _: True)
-    monkeypatch.setitem(sentence_model.READERS, "model2vec", lambda _: count)
+    monkeypatch.setattr(loading, "find_spec", lambda _: True)
+    monkeypatch.setitem(loading.READERS, "model2vec", lambda _: count)
     return sentence_model
 
 
@@ -73,13 +72,13 @@ def test_texts_are_encoded_once_whatever_the_seed_and_the_edges(
     letters: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: list[Path] = []
-    load = sentence_model.READERS["model2vec"]
+    load = loading.READERS["model2vec"]
 
-    def count_and_load(folder: Path) -> sentence_model.Encode:
+    def count_and_load(folder: Path) -> loading.Encode:
         loads.append(folder)
         return load(folder)
 
-    monkeypatch.setitem(sentence_model.READERS, "model2vec", count_and_load)
+    monkeypatch.setitem(loading.READERS, "model2vec", count_and_load)
     method = SentenceDiffused(folder=str(letters))
     method.fit(NETWORK, 0)
     method.fit(NETWORK.with_edges(NETWORK.edges[:1]), 1)
@@ -161,7 +160,7 @@ def test_what_is_not_there_is_refused_in_a_line_that_says_what_to_do(
         (str(tmp_path), StorageError, "holds no sentence encoder"),
         (str(sentence_model), MissingExtraError, r"pip install 'dmte\[sentence\]'"),
     ]
-    monkeypatch.setattr(sentence, "find_spec", lambda _: None)
+    monkeypatch.setattr(loading, "find_spec", lambda _: None)
     for folder, kind, message in refusals:
         with pytest.raises(kind, match=message):
             Sentence(folder=folder).fit(NETWORK, 0)

@@ -165,6 +165,8 @@ for line in [[], *([verb] for verb in cli.VERBS), ["evaluate", "links"], ["evalu
             assert "--help" in shown.getvalue()
     assert not {"torch", "numpy", "pyarrow", "sklearn"} & set(sys.modules), line
 dmte.Settings
+assert "torch" not in sys.modules
+dmte.TrainedModel
 assert "torch" in sys.modules
 """
     subprocess.run([sys.executable, "-c", code], check=True)

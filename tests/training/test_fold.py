@@ -12,10 +12,9 @@ from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.seeding import generator_for
-from dmte.settings import PAPER, Settings
+from dmte.settings import PAPER, ObjectiveWeights, Settings
 from dmte.storage.folder import read_parts
 from dmte.training.edges import SupervisedEdges
-from dmte.training.objective import ObjectiveWeights
 from dmte.training.run import TrainingRun
 
 ALPHA = (1.0, 0.7, 0.4, 0.2)  # tt, ss, st, ts: all different, so that a swap shows

@@ -12,15 +12,9 @@ from torch.func import functional_call
 from dmte.diffusion.operators import DiffusionConvolution
 from dmte.diffusion.transition import transition_matrix
 from dmte.model.diffusion_maps import DiffusionMaps, Halves, StructureEmbedding
+from dmte.settings import PARTS, ObjectiveWeights
 from dmte.text import Vocabulary, WordAverage
-from dmte.training.objective import (
-    PARTS,
-    ObjectiveWeights,
-    Scores,
-    part_losses,
-    score_edges,
-    weighted_sum,
-)
+from dmte.training.objective import Scores, part_losses, score_edges, weighted_sum
 
 NUM_VERTICES = 6
 DIM = 3

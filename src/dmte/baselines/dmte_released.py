@@ -51,9 +51,10 @@ from dmte.network.textual_network import adjacency_matrix
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.progress import track
 from dmte.runtime.seeding import generator_for, truncated_gaussian
+from dmte.settings import ObjectiveWeights
 from dmte.text import TokenizedTexts, tokenized
 from dmte.training.negative_sampling import NOISE_POWER, NegativeSampler
-from dmte.training.objective import ObjectiveWeights, Scores, score_edges, weighted_sum
+from dmte.training.objective import Scores, score_edges, weighted_sum
 
 OFFSET = 0.001
 """ε, which bounds what a pair can cost; from the authors' released code."""

@@ -56,8 +56,8 @@ def settings_from(
     Raises:
         ConfigError: There is no such recipe or version, or the file or an option makes no sense.
     """
+    from dmte.settings import PARTS, ObjectiveWeights
     from dmte.settings_file import change_settings
-    from dmte.training.objective import PARTS, ObjectiveWeights
 
     start = _start(recipe, variant)
     if has_features:

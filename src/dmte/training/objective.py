@@ -13,7 +13,6 @@ minimized, so signs are turned here, once. Sums over edges are divided by Σ s_i
 step size independent of the batch.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -24,22 +23,7 @@ from torch.nn.functional import logsigmoid
 from dmte.distributed.group import ALONE, Team
 from dmte.kernels.pair_scores import score_pairs
 from dmte.model.diffusion_maps import Halves
-
-PARTS = ("text_text", "structure_structure", "structure_text", "text_structure")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ObjectiveWeights:
-    """α, how much each part counts (section 5, parameter settings)."""
-
-    text_text: float = 1.0
-    """α_tt."""
-    structure_structure: float = 1.0
-    """α_ss."""
-    structure_text: float = 0.3
-    """α_st."""
-    text_structure: float = 0.3
-    """α_ts."""
+from dmte.settings import PARTS, ObjectiveWeights
 
 
 class Scores(NamedTuple):

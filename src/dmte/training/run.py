@@ -31,7 +31,7 @@ from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.provenance import environment
-from dmte.settings import Settings
+from dmte.settings import PARTS, Settings
 from dmte.text import LearnedWeights, encoder_input, tokenized
 from dmte.training.auto_settings import (
     FEWEST_HELD_BACK,
@@ -45,7 +45,7 @@ from dmte.training.auto_settings import (
     reads_letters,
 )
 from dmte.training.fold import Fold, Judgement
-from dmte.training.objective import PARTS, weighted_sum
+from dmte.training.objective import weighted_sum
 from dmte.training.validation import Best, hold_back, num_judging
 
 

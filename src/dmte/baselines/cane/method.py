@@ -58,10 +58,11 @@ from dmte.network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.progress import track
 from dmte.runtime.seeding import generator_for, truncated_gaussian
+from dmte.settings import ObjectiveWeights
 from dmte.text import tokenized
 from dmte.training.edges import SupervisedEdges
 from dmte.training.negative_sampling import NOISE_POWER, NegativeSampler
-from dmte.training.objective import ObjectiveWeights, Scores, part_losses, weighted_sum
+from dmte.training.objective import Scores, part_losses, weighted_sum
 
 FEWEST_STEPS = 3
 """Steps of a pass, as many as Cora has at 55 %. With one, as 1024 edges a step would leave them,
