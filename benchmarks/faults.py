@@ -24,7 +24,7 @@ import torch
 from measuring import store
 
 from dmte.embedding.embedding import Embedding
-from dmte.storage.codec import unpack_json
+from dmte.storage.codec import decode_json
 from dmte.storage.folder import is_stored, read_parts
 
 EVERY = 5
@@ -106,7 +106,7 @@ def epoch_of(checkpoint: Path) -> int:
     """Return the epoch of the last complete checkpoint."""
     if not is_stored(checkpoint):
         return 0
-    return int(unpack_json(read_parts(checkpoint, ["position.json"])["position.json"])["epoch"])
+    return int(decode_json(read_parts(checkpoint, ["position.json"])["position.json"])["epoch"])
 
 
 def workers_of(launcher: int) -> list[int]:

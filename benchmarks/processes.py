@@ -8,7 +8,7 @@ asked of the system (what it shares with nobody). Prints a table and writes proc
 this file, where rows that were not measured again stay.
 
     DMTE_DATA=... python benchmarks/processes.py [--networks dblp,drawn-100000]
-        [--recipes paper,recommended] [--teams 1x1,2x1,1x2] [--rounds 3] [--steps 15]
+        [--recipes paper,recommended] [--groups 1x1,2x1,1x2] [--rounds 3] [--steps 15]
 """
 
 import argparse
@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from measuring import store, table
 
-from dmte.distributed.launcher import joined_team
+from dmte.distributed.launcher import joined_group
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import LargeTopics
 from dmte.runtime.seeding import generator_for
@@ -58,32 +58,32 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--networks", default="dblp,drawn-100000")
     parser.add_argument("--recipes", default="paper,recommended")
-    parser.add_argument("--teams", default="1x1,2x1,1x2", help="processes x threads")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each team has its turn")
+    parser.add_argument("--groups", default="1x1,2x1,1x2", help="processes x threads")
+    parser.add_argument("--rounds", type=int, default=3, help="how often each group has its turn")
     parser.add_argument("--steps", type=int, default=15, help="steps measured per turn")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def measure(network: str, recipe: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return a row per team, from turns in which each was started anew."""
+    """Return a row per group, from turns in which each was started anew."""
     turns: dict[str, list[list[dict[str, Any]]]] = {}
     for _ in range(arguments.rounds):
-        for team in arguments.teams.split(","):
-            turns.setdefault(team, []).append(start(team, network, recipe, arguments.steps))
-    figures = {team: summary(of_team) for team, of_team in turns.items()}
+        for group in arguments.groups.split(","):
+            turns.setdefault(group, []).append(start(group, network, recipe, arguments.steps))
+    figures = {group: summary(of_team) for group, of_team in turns.items()}
     base = figures.get("1x1", {})
     named = {"step_ms": "time", "tables_mb": "tables"}
     for figure in figures.values():
         ratios = {f"{to}_to_1x1": figure[name] / base[name] for name, to in named.items() if base}
         figure |= {name: round(ratio, 3) for name, ratio in ratios.items()}
     case = {"network": network, "recipe": recipe}
-    return [case | {"processes x threads": team} | row for team, row in figures.items()]
+    return [case | {"processes x threads": group} | row for group, row in figures.items()]
 
 
-def start(team: str, network: str, recipe: str, steps: int) -> list[dict[str, Any]]:
-    """Start a team; return what every process of it measured."""
-    processes, threads = (int(number) for number in team.split("x"))
+def start(group: str, network: str, recipe: str, steps: int) -> list[dict[str, Any]]:
+    """Start a group; return what every process of it measured."""
+    processes, threads = (int(number) for number in group.split("x"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     command = [sys.executable, __file__, "--worker", network, recipe, "--steps", str(steps)]
@@ -100,16 +100,16 @@ def start(team: str, network: str, recipe: str, steps: int) -> list[dict[str, An
     ]
     said = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
-        sys.exit(f"processes.py: a process of {team} failed on {network}")
+        sys.exit(f"processes.py: a process of {group} failed on {network}")
     return [json.loads(words) for words in said]
 
 
 def work(arguments: argparse.Namespace) -> None:
-    """Measure as one process of a team, and print what was found."""
+    """Measure as one process of a group, and print what was found."""
     name, recipe = arguments.worker
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    with joined_team(600) as team:
-        run = TrainingRun(read(name), RECIPES[recipe], seed=0, team=team)
+    with joined_group(600) as group:
+        run = TrainingRun(read(name), RECIPES[recipe], seed=0, group=group)
         fold = run.folds[0]
         batch = torch.arange(min(fold.batch_size, run.num_edges))
         taken, used = [], []

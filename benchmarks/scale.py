@@ -52,7 +52,7 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
     fold, taken = run.folds[0], []
     began = perf_counter()
     fold.leave_words_out(1)
-    fold.look(1)
+    fold.validate(1)
     once = perf_counter() - began
     generator = generator_for(0, "benchmark")
     for _ in range(WARM + ROUNDS):

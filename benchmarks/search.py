@@ -23,7 +23,7 @@ import torch
 from measuring import LARGEST, Survey, run, sizes_up_to
 
 from dmte.embedding.embedding import Embedding
-from dmte.storage.codec import pack_json, pack_tensors
+from dmte.storage.codec import encode_json, encode_tensors
 from dmte.storage.folder import write_parts
 
 DIM, K, QUERIES, ROUNDS = 200, 10, 100, 5
@@ -85,8 +85,8 @@ def cold_start(embedding: Embedding) -> float:
     texts = [f"text of {name}" for name in embedding.ids]
     edges = torch.tensor([[0, 1]])
     parts = embedding.parts() | {
-        "texts.json": pack_json({"texts": texts, "labels": None}),
-        "edges.safetensors": pack_tensors({"edges": edges}),
+        "texts.json": encode_json({"texts": texts, "labels": None}),
+        "edges.safetensors": encode_tensors({"edges": edges}),
     }
     with TemporaryDirectory() as folder:
         write_parts(Path(folder), parts)

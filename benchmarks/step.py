@@ -28,7 +28,7 @@ from typing import Any
 import torch
 from measuring import store, table
 
-from dmte.diffusion.transition import EdgeEntries
+from dmte.diffusion.transition import TransitionTemplate
 from dmte.errors import NetworkError
 from dmte.kernels import pair_scores as scores
 from dmte.kernels.adam import Adam
@@ -81,20 +81,20 @@ class Bare:
         self.table = torch.zeros(tokens.vocabulary_size, self.settings.half)
 
     @property
-    def learns_words(self) -> bool:
+    def auto_word_weights(self) -> bool:
         """Whether B is multiplied in every step."""
-        return not self.settings.has_fixed_texts
+        return not self.settings.has_frozen_encoder
 
     def __call__(self) -> None:
         """Multiply as often as a step must."""
         hops = self.settings.hops - 1
-        if self.learns_words:
+        if self.auto_word_weights:
             self.words.rows.times(self.table)
             self.words.columns.times(self.rows)
         for _ in range(hops * (1 + self.settings.structure)):
             self.transition.rows.times(self.rows)
         # Texts that are fixed have no gradient.
-        for _ in range(hops * (self.learns_words + self.settings.structure)):
+        for _ in range(hops * (self.auto_word_weights + self.settings.structure)):
             self.transition.columns.times(self.rows)
 
 
@@ -107,7 +107,7 @@ def must_move(fold: Fold, bare: Bare) -> dict[str, int]:
     settings, num_vertices = fold.settings, len(fold.edges.members)
     hops, halves = settings.hops - 1, 1 + settings.structure
     rows = settings.half * FLOAT
-    of_words = bare.words.num_entries * rows if bare.learns_words else 0
+    of_words = bare.words.num_entries * rows if bare.auto_word_weights else 0
     of_hop = bare.transition.num_entries * rows
     one_pass = num_vertices * rows
     pairs = 2 * min(fold.batch_size, len(fold.edges))
@@ -126,7 +126,7 @@ def must_move(fold: Fold, bare: Bare) -> dict[str, int]:
         "scores forward": gathered,
         "scores backward": 2 * halves * halves * scored * rows + 2 * halves * one_pass,
         "model backward": of_words
-        + (halves - 1 + bare.learns_words) * hops * of_hop
+        + (halves - 1 + bare.auto_word_weights) * hops * of_hop
         + one_pass * (halves * hops + slopes + 2 * lengths),
         "Adam": 7 * numbers * FLOAT,
     }
@@ -162,7 +162,7 @@ def parts_of(step: Callable[[], object]) -> dict[str, float]:
         (torch.Tensor, "backward", "all backward"),
         (Adam, "step", "Adam"),
         (NegativeSampler, "draw", "negatives"),
-        (EdgeEntries, "transition", "P without the edges scored"),
+        (TransitionTemplate, "transition", "P without the edges scored"),
     ]
     with ExitStack() as stack:
         for owner, name, part in places:

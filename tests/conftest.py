@@ -17,7 +17,7 @@ import torch.distributed as dist
 from safetensors.torch import save_file
 
 from dmte.cli import main
-from dmte.distributed.group import ConnectedTeam, Team
+from dmte.distributed.group import GlooGroup, ProcessGroup
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
 from dmte.training.method import DmteMethod
@@ -42,15 +42,15 @@ def planted() -> TextualNetwork:
 
 
 @pytest.fixture
-def together() -> Callable[[int, Callable[[Team], Any]], list[Any]]:
-    """Members of a team: threads, each with a gloo of its own, and what every one returns."""
+def together() -> Callable[[int, Callable[[ProcessGroup], Any]], list[Any]]:
+    """Members of a group: threads, each with a gloo of its own, and what every one returns."""
 
-    def run(size: int, act: Callable[[Team], Any]) -> list[Any]:
+    def run(size: int, act: Callable[[ProcessGroup], Any]) -> list[Any]:
         store: Any = dist.HashStore()  # type: ignore[attr-defined]
 
         def join(rank: int) -> Any:
-            group: Any = dist.ProcessGroupGloo(store, rank, size, timedelta(seconds=30))
-            return act(ConnectedTeam(group, rank, size))
+            connection: Any = dist.ProcessGroupGloo(store, rank, size, timedelta(seconds=30))
+            return act(GlooGroup(connection, rank, size))
 
         before = sys.getswitchinterval()
         sys.setswitchinterval(1e-4)  # Whoever has been answered goes on soon.

@@ -65,7 +65,9 @@ def imported_by(source: str) -> set[str]:
         else:
             assert not statement.level, "relative imports are not used"
             base = statement.module or ""
-            names = [f"dmte.{alias.name}" for alias in statement.names] if base == "dmte" else [base]
+            names = (
+                [f"dmte.{alias.name}" for alias in statement.names] if base == "dmte" else [base]
+            )
         found |= {name.split(".")[1] for name in names if name.startswith("dmte.")}
         found |= {"__init__" for name in names if name == "dmte"}
     return found

@@ -79,7 +79,7 @@ def examples_in(words: str) -> str:
     "shown",
     [
         "`explain(trained: TrainedModel, a: str, b: str) -> Explanation`",
-        "`TrainingRun(network: TextualNetwork, settings: Settings, seed: int, *, team: Team",
+        "`TrainingRun(network: TextualNetwork, settings: Settings, seed: int, *, group: ",
         "- `num_vertices -> int`: N, the number of vertices.",
         "| `objective` | `ObjectiveWeights` | `ObjectiveWeights()` | The weights α",
         "### PAPER\n\nThe paper's word-average version.",

@@ -14,7 +14,7 @@ NOISE = 2.0
 """Standard errors that a difference of two AUCs must exceed to count."""
 
 
-class Judged(NamedTuple):
+class PairScores(NamedTuple):
     """What pairs score: edges, and pairs that are none."""
 
     edges: Float[Tensor, " edges"]

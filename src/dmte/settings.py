@@ -63,7 +63,7 @@ class Settings:
     """What DMTE is and how it is trained; the defaults are the recommended recipe (docs/recipe.md).
 
     >>> settings = Settings(dim=64)
-    >>> settings.hops, settings.half, settings.is_all_text, settings.has_fixed_texts
+    >>> settings.hops, settings.half, settings.is_text_only, settings.has_frozen_encoder
     (4, 64, True, True)
     >>> Settings.from_dict(settings.to_dict()) == Settings().with_dim(64)
     True
@@ -182,11 +182,11 @@ class Settings:
         _check_choice("activation", self.activation, ("tanh", "none"))
         _check_choice("transition", self.transition, get_args(Transition))
         _check_choice("loss", self.loss, ("pointwise", "ranking"))
-        if self.has_fixed_texts and not (self.text_diffusion or self.mixing):
+        if self.has_frozen_encoder and not (self.text_diffusion or self.mixing):
             raise ConfigError("nothing is learned of fixed texts without diffusion or mixing")
         multiple = 4 if self.encoder == "bilstm" else 2
         if self.dim is None:
-            if not self.is_all_text:
+            if not self.is_text_only:
                 raise ConfigError("dim can be left open only with fixed texts and no structure")
         elif not _is_whole(self.dim) or self.dim < multiple or self.dim % multiple:
             raise ConfigError(
@@ -228,7 +228,7 @@ class Settings:
         self._refuse_unless_unit("degree_power")
 
     def _refuse_unless_unit(self, name: str) -> None:
-        if getattr(self, name) and not self.can_share:
+        if getattr(self, name) and not self.supports_structure_share:
             raise ConfigError(
                 f"{name} must be 0 unless vectors are fixed texts at length 1 "
                 "(unit_rows) and there is no learned structure half"
@@ -242,7 +242,7 @@ class Settings:
                 continue
             if not _is_whole(count) or count < 1:
                 raise ConfigError(f"{name} must be a whole number of at least 1, not {count!r}")
-        if (self.folds or 1) > 1 and not (self.is_all_text and self.validation_fraction):
+        if (self.folds or 1) > 1 and not (self.is_text_only and self.validation_fraction):
             raise ConfigError(
                 "folds must be 1 unless vectors are fixed texts alone and edges are held back"
             )
@@ -280,21 +280,23 @@ class Settings:
         return min(size, max(1, int(HIDDEN_SHARE * num_edges))) if self.hide_supervised else size
 
     @property
-    def is_all_text(self) -> bool:
+    def is_text_only(self) -> bool:
         """Whether all that is learned is of fixed texts, diffused."""
-        return self.has_fixed_texts and not self.structure
+        return self.has_frozen_encoder and not self.structure
 
     @property
-    def can_share(self) -> bool:
+    def supports_structure_share(self) -> bool:
         """Whether links alone can have a share of a score, and degrees a part in lengths.
 
-        >>> Settings().can_share, Settings(structure=True, dim=64).can_share
-        (True, False)
+        >>> Settings().supports_structure_share
+        True
+        >>> Settings(structure=True, dim=64).supports_structure_share
+        False
         """
-        return self.is_all_text and self.unit_rows
+        return self.is_text_only and self.unit_rows
 
     @property
-    def has_fixed_texts(self) -> bool:
+    def has_frozen_encoder(self) -> bool:
         """Whether X is fixed before training."""
         return self.encoder in FROZEN_ENCODERS
 
@@ -311,7 +313,7 @@ class Settings:
 
     @property
     def _num_halves(self) -> int:
-        return 1 if self.is_all_text and not self.structure_share else 2
+        return 1 if self.is_text_only and not self.structure_share else 2
 
     def with_dim(self, dim: int) -> "Settings":
         """Return these settings with the width chosen."""

@@ -22,7 +22,7 @@ from dmte.evaluation.jobs import HasVectors
 from dmte.evaluation.methods import CLASSES_ONLY, LINKS_ONLY
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.runtime.progress import listening
+from dmte.runtime.progress import report_to
 from dmte.text.sentence_model import VARIABLE, encode_texts
 from dmte.training.method import DmteMethod
 
@@ -141,7 +141,7 @@ def fitted_again(name: str) -> Again:
     heard: list[float] = []
     encode_texts.cache_clear()  # Texts whose vectors are known are not waited for.
     before = global_states()
-    with listening(heard.append):
+    with report_to(heard.append):
         scorer = quick(name).fit(network(), 0)
     return Again(scorer, heard, [before, global_states()])
 

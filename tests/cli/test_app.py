@@ -24,7 +24,7 @@ from dmte.network import read_network
 from dmte.plotting import map as maps
 from dmte.plotting.curves import MEASURES
 from dmte.plotting.figure import METADATA
-from dmte.storage.codec import unpack_json
+from dmte.storage.codec import decode_json
 from dmte.storage.folder import read_parts
 from dmte.training.fold import Fold
 
@@ -119,7 +119,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(inside: Run, cli_folder: 
     assert process.returncode == 130
     assert error.startswith("dmte: interrupted after ")
     assert error.endswith("go on from the last checkpoint with --resume\n")
-    kept = unpack_json(read_parts(cli_folder / "cut.checkpoint")["position.json"])["epoch"]
+    kept = decode_json(read_parts(cli_folder / "cut.checkpoint")["position.json"])["epoch"]
     assert kept % 5 == 0
     epochs = str(kept + 5)
     done = inside(*common, "--out", "cut", "--resume", "--epochs", epochs, "--json", "--quiet")

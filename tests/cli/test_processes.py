@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 import torch
 
-from dmte.distributed.group import Team
+from dmte.distributed.group import ProcessGroup
 from dmte.distributed.launcher import supervise
 from dmte.embedding.embedding import Embedding
 from dmte.network import read_network
 from dmte.settings import PAPER
-from dmte.storage.codec import unpack_json
+from dmte.storage.codec import decode_json
 from dmte.storage.folder import is_stored, read_parts
 from dmte.training.run import TrainingRun
 
@@ -43,7 +43,7 @@ def wait_for(happened: Callable[[], object], process: "subprocess.Popen[str]") -
 def epoch_of(checkpoint: Path) -> int:
     if not is_stored(checkpoint):
         return 0
-    return int(unpack_json(read_parts(checkpoint, ["position.json"])["position.json"])["epoch"])
+    return int(decode_json(read_parts(checkpoint, ["position.json"])["position.json"])["epoch"])
 
 
 def workers_of(launcher: int) -> list[int]:
@@ -52,13 +52,13 @@ def workers_of(launcher: int) -> list[int]:
     ]
 
 
-def vectors_of(team: Team, epochs: int) -> torch.Tensor | None:
-    """Return what a team learns that nobody interrupts."""
+def vectors_of(group: ProcessGroup, epochs: int) -> torch.Tensor | None:
+    """Return what a group learns that nobody interrupts."""
     settings = replace(SETTINGS, epochs=epochs)
-    run = TrainingRun(read_network("concepts"), settings, seed=0, team=team)
+    run = TrainingRun(read_network("concepts"), settings, seed=0, group=group)
     for _ in run.epochs():
         pass
-    found = run.gathered()
+    found = run.collect_result()
     return None if found is None else found.embedding.vectors
 
 
@@ -103,7 +103,7 @@ def test_a_team_that_loses_a_process_ends_in_the_same_bits(
         assert problems.count("a process was killed by SIGKILL; all start again") == 2
     assert "resumed after epoch" in out
     assert not checkpoint.exists()
-    uninterrupted = together(2, lambda team: vectors_of(team, epochs))[0]
+    uninterrupted = together(2, lambda group: vectors_of(group, epochs))[0]
     assert torch.equal(Embedding.load(tmp_path / "model").vectors, uninterrupted)
 
 

@@ -1,6 +1,6 @@
 """Several processes that share the columns learn what one learns alone.
 
-The members of a team are threads here, each with a gloo of its own: what they exchange is the same,
+The members of a group are threads here, each with a gloo of its own: they exchange the same,
 and no process has to be started.
 """
 
@@ -22,7 +22,7 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.distributed.group import ALONE, ConnectedTeam, Team, opened_by_all
+from dmte.distributed.group import SINGLE_PROCESS, GlooGroup, ProcessGroup, run_on_all
 from dmte.distributed.launcher import refuse_separate_folders
 from dmte.distributed.shared_tables import write_tables
 from dmte.errors import (
@@ -62,8 +62,10 @@ KINDS: dict[str, Settings] = {
 }
 
 
-def learned(network: TextualNetwork, settings: Settings, team: Team = ALONE) -> Tensor | None:
-    run = TrainingRun(network, settings, seed=3, team=team, dtype=torch.float64)
+def learned(
+    network: TextualNetwork, settings: Settings, group: ProcessGroup = SINGLE_PROCESS
+) -> Tensor | None:
+    run = TrainingRun(network, settings, seed=3, group=group, dtype=torch.float64)
     for _ in run.epochs():
         pass
     vectors = vectors_of(run)
@@ -72,7 +74,7 @@ def learned(network: TextualNetwork, settings: Settings, team: Team = ALONE) -> 
 
 
 def vectors_of(run: TrainingRun) -> Tensor | None:
-    found = run.gathered()
+    found = run.collect_result()
     return None if found is None else found.embedding.vectors
 
 
@@ -82,7 +84,7 @@ def test_a_team_learns_what_one_process_learns(
 ) -> None:
     alone = learned(planted, KINDS[kind])
     for size in (2, 3):
-        first, *others = together(size, lambda team: learned(planted, KINDS[kind], team))
+        first, *others = together(size, lambda group: learned(planted, KINDS[kind], group))
         assert others == [None] * (size - 1)
         torch.testing.assert_close(first, alone, rtol=0, atol=1e-10)
 
@@ -96,14 +98,14 @@ def test_rounding_does_not_tell_a_team_s_auc_from_one_process_s(
     drawn = PlantedTopics(num_vertices=1000, num_topics=20).draw(torch.Generator().manual_seed(1))
     task = strict_task(drawn, 0.7, seed=0)
 
-    def auc(team: Team) -> float | None:
-        run = TrainingRun(task.train, RECIPES[recipe], seed=3, team=team)
+    def auc(group: ProcessGroup) -> float | None:
+        run = TrainingRun(task.train, RECIPES[recipe], seed=3, group=group)
         for _ in run.epochs():
             pass
-        found = run.gathered()
+        found = run.collect_result()
         return None if found is None else task.auc(found.embedding)
 
-    alone = auc(ALONE)
+    alone = auc(SINGLE_PROCESS)
     assert alone is not None
     assert 0.7 < alone < 0.97  # There is something to lose.
     for size in (2, 3):
@@ -113,12 +115,12 @@ def test_rounding_does_not_tell_a_team_s_auc_from_one_process_s(
 def test_a_team_stops_where_one_process_stops(together: Together, planted: TextualNetwork) -> None:
     settings = replace(KINDS["stopping early"], epochs=30, learning_rate=0.1)
 
-    def history(team: Team) -> tuple[Any, ...]:
-        run = TrainingRun(planted, settings, seed=3, team=team, dtype=torch.float64)
+    def history(group: ProcessGroup) -> tuple[Any, ...]:
+        run = TrainingRun(planted, settings, seed=3, group=group, dtype=torch.float64)
         looks = [(report.epoch, report.validation_auc) for report in run.epochs()]
         return looks, run.best and run.best.epoch
 
-    alone = history(ALONE)
+    alone = history(SINGLE_PROCESS)
     assert len(alone[0]) < 30
     assert together(2, history) == [alone, alone]
 
@@ -129,20 +131,22 @@ def test_exchanges_have_the_gradients_of_whole_tables(together: Together) -> Non
     table, matrix, goal = torch.randn(3, 7, 7, generator=generator, dtype=torch.float64)
     table[2] = 0.0  # Of length 0.
 
-    def gradients(team: Team) -> list[Tensor]:
-        own = team.own(7)
+    def gradients(group: ProcessGroup) -> list[Tensor]:
+        own = group.column_slice(7)
         mine = table[:, own].clone().requires_grad_()
         rows = matrix[own].clone().requires_grad_()
-        read = team.sum_own(team.all_columns(mine, 7).tanh() @ (matrix / team.size))
-        scaled = unit_rows(team.sum_own(mine @ rows), team) + divided_rows(mine, 1.0, team)
-        team.sum(((scaled + read) * goal[:, own]).sum(dim=1)).tanh().sum().backward()
+        read = group.reduce_scatter(group.all_gather(mine, 7).tanh() @ (matrix / group.size))
+        scaled = unit_rows(group.reduce_scatter(mine @ rows), group) + divided_rows(
+            mine, 1.0, group
+        )
+        group.sum(((scaled + read) * goal[:, own]).sum(dim=1)).tanh().sum().backward()
         assert mine.grad is not None
         assert rows.grad is not None
         return [mine.grad, rows.grad]
 
     parts = together(3, gradients)
     whole = [torch.cat([part[0] for part in parts], dim=1), torch.cat([part[1] for part in parts])]
-    torch.testing.assert_close(whole, gradients(ALONE), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(whole, gradients(SINGLE_PROCESS), rtol=1e-12, atol=1e-12)
 
 
 def test_rows_of_length_one_are_torchs_own_to_the_bit() -> None:
@@ -154,9 +158,9 @@ def test_rows_of_length_one_are_torchs_own_to_the_bit() -> None:
 def test_more_processes_than_columns_are_refused(
     together: Together, planted: TextualNetwork
 ) -> None:
-    def start(team: Team) -> str:
+    def start(group: ProcessGroup) -> str:
         with pytest.raises(ConfigError) as refused:
-            TrainingRun(planted, replace(SMALL, dim=4), seed=0, team=team)
+            TrainingRun(planted, replace(SMALL, dim=4), seed=0, group=group)
         return str(refused.value)
 
     assert (
@@ -170,9 +174,9 @@ def test_a_network_without_words_is_refused_by_every_process(
 ) -> None:
     silent = replace(planted, texts=("",) * planted.num_vertices)
 
-    def start(team: Team) -> str:
+    def start(group: ProcessGroup) -> str:
         with pytest.raises(TrainingError) as refused:
-            TrainingRun(silent, Settings(dim=8), seed=0, team=team)
+            TrainingRun(silent, Settings(dim=8), seed=0, group=group)
         return str(refused.value)
 
     first, second = together(2, start)
@@ -183,10 +187,10 @@ def test_a_network_without_words_is_refused_by_every_process(
 def test_processes_that_were_given_other_data_are_refused(
     together: Together, planted: TextualNetwork
 ) -> None:
-    def start(team: Team) -> str:
-        network = planted.with_edges(planted.edges[team.rank :])
+    def start(group: ProcessGroup) -> str:
+        network = planted.with_edges(planted.edges[group.rank :])
         with pytest.raises(ConfigError) as refused:
-            TrainingRun(network, SMALL, seed=team.rank, team=team)
+            TrainingRun(network, SMALL, seed=group.rank, group=group)
         return str(refused.value)
 
     expected = "process 1 has a network and a seed other than process 0; all processes must"
@@ -199,14 +203,14 @@ def test_the_first_may_take_longer_than_others_wait_for_an_answer() -> None:
     seconds = 1.0
 
     def join(rank: int) -> bool:
-        group: Any = dist.ProcessGroupGloo(store, rank, 2, timedelta(seconds=seconds))
-        team = ConnectedTeam(group, rank, 2, timeout_seconds=seconds)
-        assert team.let_first(lambda: time.sleep(2 * seconds)) is None
-        if team.is_first:
+        connection: Any = dist.ProcessGroupGloo(store, rank, 2, timedelta(seconds=seconds))
+        group = GlooGroup(connection, rank, 2, timeout_seconds=seconds)
+        assert group.run_on_rank_zero(lambda: time.sleep(2 * seconds)) is None
+        if group.is_rank_zero:
             time.sleep(2 * seconds)
             return True
         with pytest.raises(LostProcessError, match="did not answer in time"):
-            team.sum(torch.ones(1))
+            group.sum(torch.ones(1))
         return True
 
     with ThreadPoolExecutor(2) as pool:
@@ -214,12 +218,12 @@ def test_the_first_may_take_longer_than_others_wait_for_an_answer() -> None:
 
 
 def test_whoever_is_left_alone_is_told_so(together: Together) -> None:
-    def leave(team: Team) -> str:
-        if team.is_first:
+    def leave(group: ProcessGroup) -> str:
+        if group.is_rank_zero:
             with pytest.raises(LostProcessError) as lost:
-                team.sum(torch.ones(3))
+                group.sum(torch.ones(3))
             return str(lost.value)
-        del team
+        del group
         return ""
 
     assert "another process" in together(2, leave)[0]
@@ -232,15 +236,15 @@ def test_a_team_of_any_size_goes_on_from_a_checkpoint(
     """Two stop after the first epoch; whoever goes on ends where an uninterrupted run ends."""
     settings, folder = KINDS[kind], tmp_path / "checkpoint"
 
-    def begin(team: Team) -> Tensor | None:
-        run = TrainingRun(planted, settings, seed=3, team=team)
+    def begin(group: ProcessGroup) -> Tensor | None:
+        run = TrainingRun(planted, settings, seed=3, group=group)
         for report in run.epochs():
             if report.epoch == 1:
                 save_checkpoint(run, folder)
         return vectors_of(run)
 
-    def go_on(team: Team) -> Tensor | None:
-        run = load_checkpoint(folder, planted, settings, seed=3, team=team)
+    def go_on(group: ProcessGroup) -> Tensor | None:
+        run = load_checkpoint(folder, planted, settings, seed=3, group=group)
         assert run.epoch == 1
         for _ in run.epochs():
             pass
@@ -250,7 +254,7 @@ def test_a_team_of_any_size_goes_on_from_a_checkpoint(
     resumed, _ = together(2, go_on)
     assert uninterrupted is not None
     assert torch.equal(uninterrupted, cast(Tensor, resumed))
-    for other in (together(3, go_on)[0], go_on(ALONE)):
+    for other in (together(3, go_on)[0], go_on(SINGLE_PROCESS)):
         torch.testing.assert_close(other, uninterrupted, rtol=0, atol=1e-4)
 
 
@@ -273,9 +277,9 @@ def test_tables_of_a_host_are_kept_once_and_leave_no_file(
     empty = SparseMatrix.from_scipy(sp.csr_array((3, 2)), torch.float32)
     dense = torch.randn(7, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
-    def product(team: Team) -> Tensor:
-        assert (team.kept_once(empty) @ torch.ones(2, 1)).tolist() == [[0.0]] * 3
-        mapped = team.kept_once(made)
+    def product(group: ProcessGroup) -> Tensor:
+        assert (group.share_on_host(empty) @ torch.ones(2, 1)).tolist() == [[0.0]] * 3
+        mapped = group.share_on_host(made)
         assert "dmte-" in mapping_of(mapped.rows.values)
         return (mapped @ dense) + 0 * (mapped.transpose() @ torch.ones(9, 2).double()).sum()
 
@@ -293,9 +297,9 @@ def test_where_tables_find_no_room_all_processes_are_told(
         "dmte.distributed.group.write_tables", lambda _, tables: write_tables(full, tables)
     )
 
-    def keep(team: Team) -> str:
+    def keep(group: ProcessGroup) -> str:
         with pytest.raises(DmteError) as refused:
-            team.kept_once(torch.ones(100_000))
+            group.share_on_host(torch.ones(100_000))
         return str(refused.value)
 
     assert all("TMPDIR names a folder with more room" in told for told in together(2, keep))
@@ -303,26 +307,26 @@ def test_where_tables_find_no_room_all_processes_are_told(
 
 
 def test_hosts_that_do_not_share_the_folder_are_refused(together: Together, tmp_path: Path) -> None:
-    def start(team: Team) -> str:
+    def start(group: ProcessGroup) -> str:
         with pytest.raises(StorageError) as refused:
-            refuse_separate_folders(tmp_path / f"host {team.rank}" / "models", team)
+            refuse_separate_folders(tmp_path / f"host {group.rank}" / "models", group)
         return str(refused.value)
 
     first, second = together(2, start)
     assert "does not see" in first
     assert "all hosts must share the folder" in second
-    together(2, lambda team: refuse_separate_folders(tmp_path / "shared", team))
+    together(2, lambda group: refuse_separate_folders(tmp_path / "shared", group))
     assert not list((tmp_path / "shared").iterdir())
 
 
 def test_what_goes_wrong_on_one_process_is_told_to_all(together: Together) -> None:
-    def act(team: Team) -> str:
+    def act(group: ProcessGroup) -> str:
         def fail() -> None:
-            if team.rank == 1:
+            if group.rank == 1:
                 raise NetworkError("there is no such file here")
 
         with pytest.raises(DmteError) as told:
-            opened_by_all(team, fail)
+            run_on_all(group, fail)
         return str(told.value)
 
     assert together(3, act) == [

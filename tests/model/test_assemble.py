@@ -11,13 +11,13 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.evaluation import strict_task
-from dmte.metrics import Judged
-from dmte.model.assemble import DOUBLING, degrees, length_products, stretched
+from dmte.metrics import PairScores
+from dmte.model.assemble import DOUBLING, degrees, length_products, scale_by_degree
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import LargeTopics, PlantedTopics
 from dmte.settings import Settings
-from dmte.training.auto_settings import FEWEST_JUDGING, POWERS, chosen_power
+from dmte.training.auto_settings import MIN_JUDGING, POWERS, choose_degree_power
 from dmte.training.method import DmteMethod
 
 STRETCHED = Settings(dim=32, epochs=1, degree_power=0.5)
@@ -68,50 +68,50 @@ def test_weights_in_other_units_make_no_other_degrees(planted: TextualNetwork) -
 def test_a_vector_is_as_long_as_its_degree_says() -> None:
     vectors = normalize(torch.randn(4, 6, generator=torch.Generator().manual_seed(0)))
     found = np.array([0.0, 1.0, 3.0, 12.0])
-    longer = stretched(vectors, found, 0.3)
+    longer = scale_by_degree(vectors, found, 0.3)
     slow = torch.tensor([(1 + degree / DOUBLING) ** 0.3 for degree in found.tolist()])
     torch.testing.assert_close(longer.norm(dim=1), slow)
     torch.testing.assert_close(normalize(longer), vectors)
-    torch.testing.assert_close(stretched(longer, found, -0.3), vectors)
-    assert stretched(vectors, found, 0.0) is vectors
+    torch.testing.assert_close(scale_by_degree(longer, found, -0.3), vectors)
+    assert scale_by_degree(vectors, found, 0.0) is vectors
 
 
-def judged(*, power: float, seed: int = 0) -> tuple[Judged, Judged]:
+def judged(*, power: float, seed: int = 0) -> tuple[PairScores, PairScores]:
     """Return scores of pairs, whose ends' lengths matter with a power, and these lengths."""
     generator = torch.Generator().manual_seed(seed)
     unit: Tensor = torch.rand(4000, generator=generator)
     lengths = 1 + 5 * torch.rand(4000, generator=generator)
     is_edge = unit * lengths**power > (unit * lengths**power).median()
     return (
-        Judged(unit[is_edge], unit[~is_edge]),
-        Judged(lengths[is_edge], lengths[~is_edge]),
+        PairScores(unit[is_edge], unit[~is_edge]),
+        PairScores(lengths[is_edge], lengths[~is_edge]),
     )
 
 
 def test_the_power_is_the_one_that_edges_were_made_by() -> None:
     for power in (0.0, 0.2, 0.8):
-        assert chosen_power([judged(power=power)]) == power
-    assert chosen_power([judged(power=0.4, seed=1), judged(power=0.4, seed=2)]) == 0.4
+        assert choose_degree_power([judged(power=power)]) == power
+    assert choose_degree_power([judged(power=0.4, seed=1), judged(power=0.4, seed=2)]) == 0.4
 
 
 def test_every_training_has_a_say() -> None:
     none, most = judged(power=0.0), judged(power=0.8, seed=1)
-    assert 0 < chosen_power([none, most]) < 0.8
+    assert 0 < choose_degree_power([none, most]) < 0.8
 
 
 def test_a_few_edges_choose_nothing() -> None:
     unit, lengths = judged(power=0.8)
-    few = FEWEST_JUDGING - 1
-    cut = [Judged(one.edges[:few], one.non_edges) for one in (unit, lengths)]
-    assert chosen_power([(cut[0], cut[1])]) == 0.0
-    cut = [Judged(one.edges[: few + 1], one.non_edges) for one in (unit, lengths)]
-    assert chosen_power([(cut[0], cut[1])]) > 0.0
+    few = MIN_JUDGING - 1
+    cut = [PairScores(one.edges[:few], one.non_edges) for one in (unit, lengths)]
+    assert choose_degree_power([(cut[0], cut[1])]) == 0.0
+    cut = [PairScores(one.edges[: few + 1], one.non_edges) for one in (unit, lengths)]
+    assert choose_degree_power([(cut[0], cut[1])]) > 0.0
 
 
 def test_of_equally_good_powers_the_smallest_is_taken() -> None:
-    apart = Judged(torch.full((20,), 9.0), torch.tensor([0.1]))
-    assert chosen_power([(apart, Judged(torch.ones(20), torch.ones(1)))]) == 0.0
-    assert chosen_power([]) == 0.0
+    apart = PairScores(torch.full((20,), 9.0), torch.tensor([0.1]))
+    assert choose_degree_power([(apart, PairScores(torch.ones(20), torch.ones(1)))]) == 0.0
+    assert choose_degree_power([]) == 0.0
 
 
 def test_products_are_those_of_the_two_lengths() -> None:

@@ -94,13 +94,13 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Behavior]:
     monkeypatch.delenv("DMTE_MIRROR", raising=False)
     behavior = Behavior()
     handler = type("ThisHandler", (Handler,), {"behavior": behavior})
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as listening:
-        behavior.url = f"http://127.0.0.1:{listening.server_port}"
-        thread = threading.Thread(target=listening.serve_forever, args=(0.01,))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as report_to:
+        behavior.url = f"http://127.0.0.1:{report_to.server_port}"
+        thread = threading.Thread(target=report_to.serve_forever, args=(0.01,))
         thread.start()
         yield behavior
         behavior.over.set()
-        listening.shutdown()
+        report_to.shutdown()
         thread.join()
 
 

@@ -2,12 +2,12 @@
 
 import pytest
 
-from dmte.runtime.progress import finish, listening, track
+from dmte.runtime.progress import finish, report_to, track
 
 
 def test_every_step_is_yielded_and_reported_once() -> None:
     heard: list[float] = []
-    with listening(heard.append):
+    with report_to(heard.append):
         seen = list(track("abcd"))
     assert seen == ["a", "b", "c", "d"]
     assert heard == [0.25, 0.5, 0.75, 1.0]
@@ -15,7 +15,7 @@ def test_every_step_is_yielded_and_reported_once() -> None:
 
 def test_parts_follow_each_other_up_to_one() -> None:
     heard: list[float] = []
-    with listening(heard.append):
+    with report_to(heard.append):
         for part in range(3):
             list(track(range(2), part=part, of=3))
     assert heard == pytest.approx([1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1])
@@ -23,7 +23,7 @@ def test_parts_follow_each_other_up_to_one() -> None:
 
 def test_nobody_hears_what_happens_outside_even_after_an_error() -> None:
     heard: list[float] = []
-    with pytest.raises(ValueError, match="stop"), listening(heard.append):
+    with pytest.raises(ValueError, match="stop"), report_to(heard.append):
         raise ValueError("stop")
     list(track(range(3)))
     assert heard == []
@@ -31,7 +31,7 @@ def test_nobody_hears_what_happens_outside_even_after_an_error() -> None:
 
 def test_a_fit_may_be_done_before_its_last_step() -> None:
     heard: list[float] = []
-    with listening(heard.append):
+    with report_to(heard.append):
         for step in track(range(4)):
             if step == 2:
                 finish()
@@ -41,6 +41,6 @@ def test_a_fit_may_be_done_before_its_last_step() -> None:
 
 def test_no_steps_say_nothing() -> None:
     heard: list[float] = []
-    with listening(heard.append):
+    with report_to(heard.append):
         assert list(track([])) == []
     assert heard == []

@@ -24,8 +24,14 @@ import torch
 import dmte
 from dmte.errors import StorageError
 from dmte.storage import folder as storage
-from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
-from dmte.storage.folder import is_stored, map_parts, read_parts, refuse_unwritable, write_parts
+from dmte.storage.codec import (
+    decode_json,
+    decode_tensors,
+    encode_json,
+    encode_tensors,
+    view_tensors,
+)
+from dmte.storage.folder import check_writable, is_stored, map_parts, read_parts, write_parts
 
 PARTS = {
     "config.json": b'{"dim": 2}\n',
@@ -331,8 +337,8 @@ def rewrite_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -
     content = json.loads((folder / "manifest.json").read_bytes())
     del content["sha256"]
     change(content)
-    content["sha256"] = hashlib.sha256(pack_json(content)).hexdigest()
-    (folder / "manifest.json").write_bytes(pack_json(content))
+    content["sha256"] = hashlib.sha256(encode_json(content)).hexdigest()
+    (folder / "manifest.json").write_bytes(encode_json(content))
 
 
 def test_a_newer_format_is_refused_and_not_written_over(tmp_path: Path) -> None:
@@ -732,7 +738,7 @@ def test_tensors_come_back_as_they_were() -> None:
         "step": torch.tensor(7),
         "empty": torch.empty(0, 3),
     }
-    unpacked = unpack_tensors(pack_tensors(tensors))
+    unpacked = decode_tensors(encode_tensors(tensors))
     assert unpacked.keys() == tensors.keys()
     for name, tensor in tensors.items():
         torch.testing.assert_close(unpacked[name], tensor.detach(), rtol=0, atol=0)
@@ -743,17 +749,17 @@ def test_tensors_come_back_as_they_were() -> None:
 def test_equal_tensors_give_equal_bytes() -> None:
     tensors = {name: torch.full((3, 2), i) for i, name in enumerate("dbca")}
     again = {name: tensors[name].T.contiguous().T for name in sorted(tensors)}
-    assert pack_tensors(tensors) == pack_tensors(again)
+    assert encode_tensors(tensors) == encode_tensors(again)
 
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"not safetensors", pack_tensors({"a": torch.ones(9)})[:-1]],
+    [b"", b"not safetensors", encode_tensors({"a": torch.ones(9)})[:-1]],
     ids=["empty", "foreign", "cut short"],
 )
 def test_bytes_that_are_not_tensors_are_refused(data: bytes) -> None:
     with pytest.raises(StorageError, match=f"^{len(data)} bytes are not safetensors"):
-        unpack_tensors(data)
+        decode_tensors(data)
 
 
 def test_json_comes_back_as_it_was() -> None:
@@ -764,16 +770,16 @@ def test_json_comes_back_as_it_was() -> None:
         "seed": None,
         "deep": [{"a": True}],
     }
-    data = pack_json(value)
-    assert unpack_json(data) == value
+    data = encode_json(value)
+    assert decode_json(data) == value
     assert "水".encode() in data
-    assert data == pack_json(dict(reversed(value.items())))
+    assert data == encode_json(dict(reversed(value.items())))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, object(), "\ud800"])
 def test_a_value_without_a_form_in_json_is_refused(value: object) -> None:
     with pytest.raises(StorageError, match="has no form in JSON"):
-        pack_json({"value": value})
+        encode_json({"value": value})
 
 
 @pytest.mark.parametrize(
@@ -781,25 +787,25 @@ def test_a_value_without_a_form_in_json_is_refused(value: object) -> None:
 )
 def test_bytes_that_are_not_json_are_refused_by_name(data: bytes) -> None:
     with pytest.raises(StorageError, match=r"^config\.json is not JSON"):
-        unpack_json(data, "config.json")
+        decode_json(data, "config.json")
 
 
 def test_a_place_that_cannot_be_written_is_found_out_without_touching_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    refuse_unwritable(tmp_path / "new" / "deep")
+    check_writable(tmp_path / "new" / "deep")
     assert not (tmp_path / "new").exists()
     for place in (tmp_path, tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(StorageError, match="choose a"):
-            refuse_unwritable(place)
+            check_writable(place)
     write_parts(tmp_path / "ours", PARTS)
-    refuse_unwritable(tmp_path / "ours")
+    check_writable(tmp_path / "ours")
 
 
 def test_mapped_parts_are_the_parts_checked_and_writing_to_them_changes_no_file(
     tmp_path: Path,
 ) -> None:
     tensors = {"a": torch.arange(6.0).reshape(2, 3), "b": torch.tensor([True, False])}
-    write_parts(tmp_path, {"some.safetensors": pack_tensors(tensors)})
+    write_parts(tmp_path, {"some.safetensors": encode_tensors(tensors)})
     mapped = map_parts(tmp_path, ["some.safetensors"])["some.safetensors"]
     assert mapped[:] == read_parts(tmp_path)["some.safetensors"]
     arrays = view_tensors(mapped)
@@ -807,7 +813,7 @@ def test_mapped_parts_are_the_parts_checked_and_writing_to_them_changes_no_file(
         name: tensor.tolist() for name, tensor in tensors.items()
     }
     arrays["a"][:] = 7.0
-    assert unpack_tensors(read_parts(tmp_path)["some.safetensors"])["a"].equal(tensors["a"])
+    assert decode_tensors(read_parts(tmp_path)["some.safetensors"])["a"].equal(tensors["a"])
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", None])

@@ -13,7 +13,7 @@ from dmte.text import (
     ENCODERS,
     EncoderInput,
     FeatureRows,
-    FrozenFeatures,
+    PrecomputedFeatures,
     SpectralWords,
     TextEncoder,
     Vocabulary,
@@ -41,7 +41,7 @@ def make(name: str, seed: int = 0) -> TextEncoder[Any, Any]:
     encoder = EVERY_ENCODER[name](len(VOCABULARY), DIM, torch.Generator().manual_seed(seed))
     if isinstance(encoder, SpectralWords):
         encoder.start(VOCABULARY.encode(TEXTS), seed)
-    if isinstance(encoder, FrozenFeatures):
+    if isinstance(encoder, PrecomputedFeatures):
         encoder.start(as_features(TEXTS), seed)
     return encoder
 
@@ -67,7 +67,7 @@ def encode(encoder: TextEncoder[Any, Any], texts: list[str]) -> Tensor:
 
 
 def as_read(encoder: TextEncoder[Any, Any], texts: list[str]) -> EncoderInput:
-    is_given = isinstance(encoder, FrozenFeatures)
+    is_given = isinstance(encoder, PrecomputedFeatures)
     return as_features(texts) if is_given else VOCABULARY.encode(texts)
 
 
@@ -111,7 +111,7 @@ def test_texts_may_all_be_empty(encoder: TextEncoder[Any, Any]) -> None:
 def test_a_vocabulary_may_be_empty(name: str) -> None:
     encoder = EVERY_ENCODER[name](0, DIM, torch.Generator().manual_seed(0))
     no_words = Vocabulary.of([]).encode(["a", ""])
-    is_given = isinstance(encoder, FrozenFeatures)
+    is_given = isinstance(encoder, PrecomputedFeatures)
     read = FeatureRows(torch.zeros(2, 0)) if is_given else no_words
     features: Tensor = encoder(encoder.prepare(read))
     assert torch.equal(features, torch.zeros(2, DIM))

@@ -21,7 +21,7 @@ from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.settings import PAPER, Settings
-from dmte.text import FeatureRows, FrozenFeatures
+from dmte.text import FeatureRows, PrecomputedFeatures
 from dmte.text.feature_files import read_features
 from dmte.text.precomputed import unit_features
 from dmte.training.method import DmteMethod
@@ -47,7 +47,7 @@ def topics() -> TextualNetwork:
 
 def test_all_directions_only_turn_the_features() -> None:
     rows = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
-    encoder = FrozenFeatures(8, 8, torch.Generator())
+    encoder = PrecomputedFeatures(8, 8, torch.Generator())
     encoder.start(FeatureRows(rows), seed=0)
     found = encoder(encoder.prepare(FeatureRows(rows)))
     torch.testing.assert_close(found @ found.T, normalize(rows) @ normalize(rows).T)
@@ -59,7 +59,7 @@ def test_the_length_of_a_row_does_not_turn_the_directions() -> None:
     lengths = 100 * torch.rand(30, 1, generator=generator) + 0.01
     started = []
     for given in (rows, rows * lengths):
-        encoder = FrozenFeatures(8, 3, torch.Generator())
+        encoder = PrecomputedFeatures(8, 3, torch.Generator())
         encoder.start(FeatureRows(given), seed=0)
         started.append(encoder.directions)
     torch.testing.assert_close(*started, atol=1e-4, rtol=0)
@@ -71,7 +71,7 @@ def test_numbers_whose_squares_do_not_fit_are_read_as_any_others(scale: float) -
     rows[4] = 0
     found = []
     for given in (rows, rows * scale, rows.double() * scale**6):
-        encoder = FrozenFeatures(8, 3, torch.Generator())
+        encoder = PrecomputedFeatures(8, 3, torch.Generator())
         encoder.start(FeatureRows(given), seed=0)
         found.append(encoder(encoder.prepare(FeatureRows(given))))
     assert not found[0][4].any()

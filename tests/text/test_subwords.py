@@ -8,7 +8,7 @@ from torch import Tensor
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
 from dmte.text import Vocabulary
-from dmte.text.subwords import are_short, words_with_groups
+from dmte.text.subwords import are_short, subword_matrix
 from dmte.training.run import TrainingRun
 
 
@@ -33,7 +33,7 @@ def test_half_of_the_texts_that_have_words_decide(lengths: list[int], *, expecte
 
 
 def test_related_words_share_and_others_do_not() -> None:
-    parts = words_with_groups(["graph", "graphs", "network", "networking", "sea"])
+    parts = subword_matrix(["graph", "graphs", "network", "networking", "sea"])
     cosines = (parts @ parts.T).toarray() / 2
     assert cosines[0, 1] > 0.4
     assert cosines[2, 3] > 0.4
@@ -44,7 +44,7 @@ def test_related_words_share_and_others_do_not() -> None:
 
 @pytest.mark.parametrize("words", [[], ["a"], ["same"], ["字", "書"], ["x" * 10_000]])
 def test_words_without_anything_in_common_stay_what_they_are(words: list[str]) -> None:
-    parts = words_with_groups(words).toarray()
+    parts = subword_matrix(words).toarray()
     assert np.array_equal(parts, np.eye(len(words)))
 
 

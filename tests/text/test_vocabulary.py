@@ -244,7 +244,7 @@ def test_selecting_texts_equals_encoding_only_those(which: list[int]) -> None:
 def test_thinned_texts_keep_about_the_rest_of_their_words_in_their_order() -> None:
     texts = ["a b c d e f g h i j", "", "b a"] * 200
     whole = Vocabulary.of(texts).encode(texts)
-    thin = whole.thinned(0.3, torch.Generator().manual_seed(0))
+    thin = whole.dropout_words(0.3, torch.Generator().manual_seed(0))
     assert len(thin) == len(whole)
     assert len(thin.tokens) / len(whole.tokens) == pytest.approx(0.7, abs=0.03)
     for number in range(len(texts)):
@@ -252,7 +252,7 @@ def test_thinned_texts_keep_about_the_rest_of_their_words_in_their_order() -> No
             texts_.select(torch.tensor([number])).tokens.tolist() for texts_ in (thin, whole)
         )
         assert kept == [word for word in all_words if word in kept]
-    again = whole.thinned(0.3, torch.Generator().manual_seed(0))
+    again = whole.dropout_words(0.3, torch.Generator().manual_seed(0))
     assert torch.equal(thin.tokens, again.tokens)
 
 
@@ -265,7 +265,7 @@ def test_a_text_is_cut_after_its_first_words() -> None:
 
 def test_nothing_is_thinned_out_by_a_share_of_zero() -> None:
     texts = Vocabulary.of(["b a b"]).encode(["b a b", ""])
-    assert torch.equal(texts.thinned(0.0, torch.Generator()).offsets, texts.offsets)
+    assert torch.equal(texts.dropout_words(0.0, torch.Generator()).offsets, texts.offsets)
 
 
 @given(words=words_of_three)

@@ -48,7 +48,7 @@ def test_they_are_factors_beside_it_and_part_of_it_once_they_are_learned() -> No
     learner.emphasis.data = torch.linspace(-1, 1, len(encoder.rarities))
     slow = dense_value(encoder, learner.emphasis).float()
     torch.testing.assert_close(learner(learner.prepare(texts)), slow)
-    settled = learner.settled()
+    settled = learner.fold_weights()
     torch.testing.assert_close(settled.prepare(texts), slow)
     assert list(settled.parameters()) == []
     assert set(settled.state_dict()) == {"directions", "rarities"}
@@ -75,7 +75,7 @@ def test_learners_share_tables_and_not_what_they_learn() -> None:
     assert one.words.directions.data_ptr() == other.words.directions.data_ptr()
     before = encoder.rarities.clone()
     one.emphasis.data += 1.0
-    settled = one.settled()
+    settled = one.fold_weights()
     assert not other.emphasis.any()
     torch.testing.assert_close(settled.rarities, before * np.e)
     assert torch.equal(encoder.rarities, before)

@@ -15,7 +15,7 @@ from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
 from dmte.network import TextualNetwork, read_network
 from dmte.settings import PAPER
-from dmte.storage.codec import unpack_json
+from dmte.storage.codec import decode_json
 from dmte.storage.folder import read_parts
 from dmte.training import checkpoint
 from dmte.training.checkpoint import Checkpoints, load_checkpoint, save_checkpoint
@@ -146,7 +146,7 @@ def test_a_killed_training_resumes_to_the_same_model(
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     assert not Path("cut").exists()
-    epochs = unpack_json(read_parts(Path("cut.checkpoint"))["position.json"])["epoch"] + 3
+    epochs = decode_json(read_parts(Path("cut.checkpoint"))["position.json"])["epoch"] + 3
     for more in (["--out", "whole"], ["--out", "cut", "--resume"]):
         with pytest.raises(SystemExit, match="0"):
             main([*command, "--epochs", str(epochs), *more])

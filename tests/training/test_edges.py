@@ -3,11 +3,11 @@
 import pytest
 import torch
 
-from dmte.diffusion.transition import TRANSITIONS, EdgeEntries
+from dmte.diffusion.transition import TRANSITIONS, TransitionTemplate
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import adjacency_matrix
 from dmte.training.edges import SupervisedEdges, sample_unlinked
-from dmte.training.validation import hold_back
+from dmte.training.validation import split_validation
 
 
 def network_of(edges: list[list[int]], *, directed: bool = False) -> TextualNetwork:
@@ -74,7 +74,7 @@ def test_out_degrees_are_the_row_sums_of_s() -> None:
 
 def test_hidden_edges_leave_p_in_both_directions() -> None:
     edges = SupervisedEdges.of(network_of([[0, 1], [1, 2]]))
-    hidden = EdgeEntries.of(edges).transition("walk", without=torch.tensor([0]))
+    hidden = TransitionTemplate.of(edges).transition("walk", without=torch.tensor([0]))
     assert (hidden @ torch.eye(3)).tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
 
 
@@ -90,20 +90,20 @@ def test_p_without_edges_is_p_of_a_network_without_them(
     hidden = {frozenset(edges.edges[number].tolist()) for number in without}
     kept = torch.tensor([frozenset(pair) not in hidden for pair in edges.edges.tolist()])
     fewer = adjacency_matrix(edges.edges[kept], edges.weights[kept], 7, directed=directed)
-    found = EdgeEntries.of(edges).transition(kind, torch.tensor(without, dtype=torch.int64))
+    found = TransitionTemplate.of(edges).transition(kind, torch.tensor(without, dtype=torch.int64))
     slow = TRANSITIONS[kind](fewer, torch.float32)
     torch.testing.assert_close(found @ torch.eye(7), slow @ torch.eye(7))
     torch.testing.assert_close(found.transpose() @ torch.eye(7), slow.transpose() @ torch.eye(7))
 
 
 def test_nothing_is_held_back_unless_asked(planted: TextualNetwork) -> None:
-    assert hold_back(planted, 0.0, seed=0) == (planted, None)
+    assert split_validation(planted, 0.0, seed=0) == (planted, None)
 
 
 def test_held_back_edges_are_neither_trained_on_nor_taken_for_non_edges(
     planted: TextualNetwork,
 ) -> None:
-    train, held_back = hold_back(planted, 0.3, seed=0)
+    train, held_back = split_validation(planted, 0.3, seed=0)
     assert held_back is not None
 
     def pairs(edges: torch.Tensor) -> set[tuple[int, ...]]:

@@ -134,7 +134,7 @@ def test_processes_divide_what_is_as_wide_as_the_vectors_and_not_the_rest() -> N
         columns=800,
         tokens=0,
         folds=1,
-        learns_words=False,
+        auto_word_weights=False,
         judging=0,
     )
     alone = memory_bytes(sizes, PAPER)

@@ -20,7 +20,7 @@ from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.settings import PAPER, Settings
 from dmte.text import LearnedWeights, SpectralWords
-from dmte.training.auto_settings import WIDTHS, learns_words
+from dmte.training.auto_settings import WIDTHS, auto_word_weights
 from dmte.training.fold import Fold
 from dmte.training.method import DmteMethod
 from dmte.training.objective import Scores, ranking_losses, score_edges
@@ -134,8 +134,8 @@ def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: Textua
     parameters = dict(run.result().model.named_parameters())
     assert set(parameters) == {"convolution.filters", "mixing.matrix"}
     averages = {
-        name: torch.stack([fold.outcome()[name] for fold in run.folds]).mean(dim=0)
-        for name in run.folds[0].outcome()
+        name: torch.stack([fold.best_parameters()[name] for fold in run.folds]).mean(dim=0)
+        for name in run.folds[0].best_parameters()
     }
     for name, found in parameters.items():
         torch.testing.assert_close(found.detach(), averages[name])
@@ -189,7 +189,7 @@ def test_words_shared_along_links_count_more_than_those_shared_by_accident() -> 
 def test_weights_of_words_are_learned_where_edges_are_few(
     settings: Settings, held_back: int, *, learned: bool
 ) -> None:
-    assert learns_words(settings, held_back) is learned
+    assert auto_word_weights(settings, held_back) is learned
 
 
 def test_weights_of_words_stay_rarities_unless_they_are_learned(topics: TextualNetwork) -> None:
@@ -266,7 +266,7 @@ def test_an_epoch_learns_from_other_words_than_the_one_before(topics: TextualNet
     whole = fold.model.encoder.prepare(fold._words)
     assert not any(torch.equal(texts, whole) for texts in seen)
     assert not torch.equal(seen[0], seen[1])
-    again = fold._words.thinned(0.5, fold._generator("words", 2))
+    again = fold._words.dropout_words(0.5, fold._generator("words", 2))
     assert torch.equal(seen[2], fold.model.encoder.prepare(again))
     # What is judged and returned has all words.
     assert torch.equal(
@@ -349,7 +349,7 @@ def test_a_model_says_whether_letters_were_read(
 ) -> None:
     network = PlantedTopics(num_vertices=160, words_per_text=num_words).draw(torch.Generator())
     run = TrainingRun(network, Settings(dim=16, epochs=1, letters=asked), seed=0)
-    assert (run.asked_for.letters, run.result().settings.letters) == (asked, used)
+    assert (run.requested_settings.letters, run.result().settings.letters) == (asked, used)
 
 
 def test_texts_that_are_not_spectral_have_no_letters(topics: TextualNetwork) -> None:
@@ -439,7 +439,7 @@ def test_a_step_works_out_only_the_vectors_that_it_asks_about(
     topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loss is that of all vectors, of which negatives are drawn among thirty."""
-    monkeypatch.setattr("dmte.training.fold.MOST_DRAWN", 30)
+    monkeypatch.setattr("dmte.training.fold.MAX_NEGATIVE_POOL", 30)
     run = TrainingRun(topics, Settings(dim=16, word_dropout=0.0, folds=1), seed=0)
     fold = run.folds[0]
     asked: list[Tensor | None] = []

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.diffusion.random_projection import HOP_WEIGHTS, walk_ends
+from dmte.diffusion.random_projection import HOP_WEIGHTS, walk_features
 from dmte.evaluation import strict_task
-from dmte.metrics import Judged
+from dmte.metrics import PairScores
 from dmte.model.assemble import joined
 from dmte.model.assemble import shared as shared_scores
 from dmte.model.trained_model import TrainedModel
@@ -19,7 +19,7 @@ from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
-from dmte.training.auto_settings import LEAST_GAIN, SHARES, chosen_share
+from dmte.training.auto_settings import LEAST_GAIN, SHARES, choose_structure_share
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
 
@@ -52,7 +52,7 @@ def test_walks_end_where_dense_powers_say(planted: TextualNetwork) -> None:
     for hop, weight in enumerate(HOP_WEIGHTS):
         slow += weight * torch.linalg.matrix_power(walk, hop) @ drawn
     slow[LONELY] = 0.0
-    found = walk_ends(planted.adjacency(), 6, seed=3)
+    found = walk_features(planted.adjacency(), 6, seed=3)
     torch.testing.assert_close(found, normalize(slow), atol=1e-5, rtol=0)
 
 
@@ -63,31 +63,31 @@ def test_a_score_is_shared_between_text_and_walks() -> None:
     torch.testing.assert_close(both @ both.T, 0.7 * text @ text.T + 0.3 * walks @ walks.T)
     torch.testing.assert_close(both.norm(dim=1), torch.ones(5))
     by_text, by_walks, by_both = (
-        Judged(one[:1] @ one[1], one[:1] @ one[2]) for one in (text, walks, both)
+        PairScores(one[:1] @ one[1], one[:1] @ one[2]) for one in (text, walks, both)
     )
     torch.testing.assert_close(tuple(shared_scores(by_text, by_walks, 0.3)), tuple(by_both))
 
 
-def judged(lead: float, *, num_edges: int = 500, seed: int = 0) -> Judged:
+def judged(lead: float, *, num_edges: int = 500, seed: int = 0) -> PairScores:
     """Return scores that tell edges by ``lead`` standard deviations."""
     generator = torch.Generator().manual_seed(seed)
     scores: Tensor = torch.randn(num_edges + 500, generator=generator)
-    return Judged(scores[:num_edges] + lead, scores[num_edges:])
+    return PairScores(scores[:num_edges] + lead, scores[num_edges:])
 
 
 def test_links_have_a_share_where_they_tell_clearly_more() -> None:
     by_text, by_walks = judged(0.1), judged(2.0, seed=1)
-    assert chosen_share([(by_text, by_walks)]) == max(SHARES)
-    assert chosen_share([(by_walks, by_text)]) == 0.0
+    assert choose_structure_share([(by_text, by_walks)]) == max(SHARES)
+    assert choose_structure_share([(by_walks, by_text)]) == 0.0
     equal = [(judged(1.0), judged(1.0, seed=1)), (judged(1.0, seed=2), judged(1.0, seed=3))]
-    assert chosen_share(equal) == 0.5
+    assert choose_structure_share(equal) == 0.5
 
 
 def test_a_gain_that_may_be_noise_is_none() -> None:
     few = judged(0.5, num_edges=4), judged(1.0, num_edges=4, seed=1)
     many = judged(0.5), judged(1.0, seed=1)
-    assert chosen_share([few]) == 0.0
-    assert chosen_share([many]) > 0.0
+    assert choose_structure_share([few]) == 0.0
+    assert choose_structure_share([many]) > 0.0
 
 
 def test_a_gain_that_is_too_small_is_none() -> None:
@@ -96,9 +96,9 @@ def test_a_gain_that_is_too_small_is_none() -> None:
     edges[:2] = -1.0
     better = edges.clone()
     better[0] = 2.0
-    by_text, by_walks = Judged(edges, non_edges), Judged(better, non_edges)
+    by_text, by_walks = PairScores(edges, non_edges), PairScores(better, non_edges)
     assert 0 < 0.001 < LEAST_GAIN
-    assert chosen_share([(by_text, by_walks)]) == 0.0
+    assert choose_structure_share([(by_text, by_walks)]) == 0.0
 
 
 def test_texts_that_say_nothing_are_helped_by_links(hardly_told: TextualNetwork) -> None:

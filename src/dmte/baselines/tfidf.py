@@ -20,7 +20,7 @@ from torch import Tensor
 from dmte.embedding.cost import DOUBLE_BYTES, SAMPLE, Cost, seconds_by_size
 from dmte.network import TextualNetwork
 from dmte.text import tokenized
-from dmte.text.tfidf import rarity, weigh_words
+from dmte.text.tfidf import idf, weigh_words
 from dmte.text.vocabulary import tokenize
 
 NUMBERS_PER_WORD = 8  # Lists, tokens, places and weights while they turn into each other.
@@ -82,4 +82,4 @@ def tfidf_vectors(texts: Sequence[str], *, damped: bool = False) -> sp.csr_array
     Damped, a word that is repeated counts less: ln(1 + n_iw) stands in for n_iw (Dumais 1991).
     """
     _, tokens = tokenized(texts)
-    return weigh_words(tokens, rarity(tokens), damped=damped)
+    return weigh_words(tokens, idf(tokens), damped=damped)

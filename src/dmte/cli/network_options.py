@@ -25,7 +25,7 @@ from dmte.errors import ConfigError, NoTextsWarning
 from dmte.network.datasets import DATASETS
 from dmte.network.formats.columns import GUESSED, Columns
 from dmte.reference import PACKAGE, Field, fields_of
-from dmte.runtime.progress import listening
+from dmte.runtime.progress import report_to
 
 if TYPE_CHECKING:
     from dmte.network import TextualNetwork
@@ -80,7 +80,7 @@ class NetworkSource:
             NetworkError: It cannot be read.
         """
         bar = reading_bar(Console(stderr=True), quiet=quiet)
-        with warnings.catch_warnings(), bar as show, listening(show):
+        with warnings.catch_warnings(), bar as show, report_to(show):
             if features is not None and not features.is_dir():  # A model's folder reads texts.
                 warnings.simplefilter("ignore", NoTextsWarning)
             network = open_network(

@@ -15,18 +15,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dmte.cli.network_options import NetworkSource
 from dmte.cli.options import LINE
-from dmte.distributed.group import Team, opened_by_all
+from dmte.distributed.group import ProcessGroup, run_on_all
 from dmte.distributed.launcher import (
     INTERRUPTED,
     USERS_MISTAKE,
+    group_size,
     is_restart,
-    joined_team,
+    joined_group,
     num_local,
     refuse_processes,
     refuse_separate_folders,
     speaks,
     supervise,
-    team_size,
     use_threads,
 )
 from dmte.errors import (
@@ -41,7 +41,7 @@ from dmte.model.history import outcome
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
-from dmte.storage.folder import is_stored, refuse_unwritable
+from dmte.storage.folder import check_writable, is_stored
 from dmte.training.checkpoint import Checkpoints, load_checkpoint
 from dmte.training.estimate import refuse_too_large
 from dmte.training.run import EpochReport, TrainingRun
@@ -50,7 +50,7 @@ MOST_THREADS = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class TrainJob:
     """What is to be learned from what, and where it goes."""
 
     source: NetworkSource
@@ -71,7 +71,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
-class Together:
+class ParallelOptions:
     """How many share the work, and how they deal with each other."""
 
     threads: int | None
@@ -80,33 +80,33 @@ class Together:
     timeout: float
 
 
-def carry_out(order: Order, together: Together) -> None:
+def run_train(order: TrainJob, together: ParallelOptions) -> None:
     """Train, store the model and say what came of it; or start the processes that do."""
     with _first_speaks():
         threads = together.threads
         use_threads(None if threads is None else _positive("threads", threads))
         checkpoints = Checkpoints(checkpoint_folder(order.out), order.checkpoint_every)
-        refuse_unwritable(order.out)
-        refuse_unwritable(checkpoints.folder)
+        check_writable(order.out)
+        check_writable(checkpoints.folder)
         if together.restarts < 0:
             raise ConfigError(f"restarts must be at least 0, not {together.restarts}")
         if _are_to_be_started(together.processes, order.source):
             sys.exit(supervise(LINE.get(), together.processes or 1, together.restarts, _tell))
-        with joined_team(_above_zero("timeout", together.timeout)) as team:
-            refuse_separate_folders(checkpoints.folder.parent, team)
-            _train(order, checkpoints, team)
+        with joined_group(_above_zero("timeout", together.timeout)) as group:
+            refuse_separate_folders(checkpoints.folder.parent, group)
+            _train(order, checkpoints, group)
 
 
-def _train(order: Order, checkpoints: Checkpoints, team: Team) -> None:
-    quiet = order.quiet or not team.is_first
-    network = opened_by_all(team, lambda: order.read(quiet=quiet))
-    run = _open_run(order, network, checkpoints.folder, team)
+def _train(order: TrainJob, checkpoints: Checkpoints, group: ProcessGroup) -> None:
+    quiet = order.quiet or not group.is_rank_zero
+    network = run_on_all(group, lambda: order.read(quiet=quiet))
+    run = _open_run(order, network, checkpoints.folder, group)
     started, first_epoch = time.perf_counter(), run.epoch
     _run_epochs(run, checkpoints, quiet=quiet)
     trained = _finish(run, order.out, checkpoints.folder)
     seconds = time.perf_counter() - started
     if trained is not None:
-        done = Done(run, trained.settings, first_epoch, seconds, order.out)
+        done = TrainSummary(run, trained.settings, first_epoch, seconds, order.out)
         _print_json(done) if order.as_json else _print_summary(done)
 
 
@@ -114,8 +114,8 @@ def _are_to_be_started(processes: int | None, source: NetworkSource) -> bool:
     """Return whether several processes are asked for, and this is none of them."""
     if processes is not None:
         refuse_processes(processes, MOST_THREADS)
-    is_alone = team_size() == 1
-    asked = (processes or 1) if is_alone else team_size()
+    is_alone = group_size() == 1
+    asked = (processes or 1) if is_alone else group_size()
     if source.network == "-" and asked > 1:
         raise ConfigError("several processes cannot read standard input; give them a file")
     return is_alone and asked > 1
@@ -150,9 +150,9 @@ def _run_epochs(run: TrainingRun, checkpoints: Checkpoints, *, quiet: bool) -> N
 def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> TrainedModel | None:
     """Store the model, remove the checkpoint that is no longer needed, and return the model.
 
-    Only the first process of a team has it.
+    Only the first process of a group has it.
     """
-    trained = run.gathered()
+    trained = run.collect_result()
 
     def store() -> None:
         if trained is not None:
@@ -161,7 +161,7 @@ def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> TrainedModel | Non
                 # Renamed first: what is removed bit by bit is no checkpoint any more.
                 shutil.rmtree(checkpoint.rename(checkpoint.with_name(f".{checkpoint.name}.done")))
 
-    run.team.let_first(store)
+    run.group.run_on_rank_zero(store)
     return trained
 
 
@@ -197,21 +197,23 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
         yield show
 
 
-def _open_run(order: Order, network: TextualNetwork, checkpoint: Path, team: Team) -> TrainingRun:
+def _open_run(
+    order: TrainJob, network: TextualNetwork, checkpoint: Path, group: ProcessGroup
+) -> TrainingRun:
     if not order.force:
-        sizes = {"processes": team.size, "num_local": num_local()}
-        opened_by_all(team, lambda: refuse_too_large(network, order.settings, **sizes))
-    is_left = team.say("left" if is_stored(checkpoint) else "") == "left"
-    # Of a team over several hosts some may have been started again, and others only now.
-    starts_again = team.is_any(found=is_restart())
+        sizes = {"processes": group.size, "num_local": num_local()}
+        run_on_all(group, lambda: refuse_too_large(network, order.settings, **sizes))
+    is_left = group.broadcast_string("left" if is_stored(checkpoint) else "") == "left"
+    # Of a group over several hosts some may have been started again, and others only now.
+    starts_again = group.any(found=is_restart())
     if order.resume or (starts_again and is_left):
-        return load_checkpoint(checkpoint, network, order.settings, order.seed, team)
+        return load_checkpoint(checkpoint, network, order.settings, order.seed, group)
     if is_left:
         raise ConfigError(
             f"{checkpoint} holds the checkpoint of an interrupted run; "
             "go on with --resume, or delete the folder to start anew"
         )
-    return TrainingRun(network, order.settings, order.seed, team=team)
+    return TrainingRun(network, order.settings, order.seed, group=group)
 
 
 @contextmanager
@@ -243,7 +245,7 @@ def _positive(name: str, number: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class TrainSummary:
     """A training that is over, and its model stored."""
 
     run: TrainingRun
@@ -255,7 +257,7 @@ class Done:
     out: Path
 
 
-def _print_json(done: Done) -> None:
+def _print_json(done: TrainSummary) -> None:
     run, best = done.run, done.run.best
     summary = {
         "model": str(done.out),
@@ -272,7 +274,7 @@ def _print_json(done: Done) -> None:
     print()
 
 
-def _print_summary(done: Done) -> None:
+def _print_summary(done: TrainSummary) -> None:
     run, first = done.run, done.first_epoch
     print(f"{run.network!r}")
     resumed = f", resumed after epoch {first}" if first else ""

@@ -25,7 +25,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from dmte.distributed.group import Team
+from dmte.distributed.group import ProcessGroup
 from dmte.kernels.sparse import SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
 
@@ -44,10 +44,10 @@ class Filters(nn.Module):
 
     filters: Float[nn.Parameter, "hops dim"]
 
-    def divide(self, team: Team) -> dict[str, int]:
+    def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the own columns of W."""
         whole = self.filters.detach()
-        self.filters = nn.Parameter(whole[:, team.own(whole.shape[1])].clone())
+        self.filters = nn.Parameter(whole[:, group.column_slice(whole.shape[1])].clone())
         return {"filters": 1}
 
 

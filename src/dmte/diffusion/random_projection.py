@@ -17,7 +17,7 @@ from torch import Tensor
 
 from dmte.diffusion.operators import diffuse
 from dmte.diffusion.transition import transition_matrix
-from dmte.distributed.group import ALONE, Team
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.kernels.row_norms import unit_rows
 from dmte.runtime.seeding import generator_for
 
@@ -25,17 +25,17 @@ HOP_WEIGHTS = (0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0)
 """λ of the walks: where shorter ones end is told by the texts met on the way as well."""
 
 
-def walk_ends(
+def walk_features(
     adjacency: sp.csr_array,
     dim: int,
     seed: int,
-    team: Team = ALONE,
+    group: ProcessGroup = SINGLE_PROCESS,
     dtype: torch.dtype = torch.float32,
 ) -> Float[Tensor, "vertices own"]:
-    """Return V_s of the edges S; of a team every process its own of the ``dim`` columns.
+    """Return V_s of the edges S; of a group every process its own of the ``dim`` columns.
 
     >>> pair = sp.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    >>> ends = walk_ends(pair, dim=4, seed=0)
+    >>> ends = walk_features(pair, dim=4, seed=0)
     >>> bool(torch.allclose(ends[0], ends[1])), bool(ends[2].any())
     (True, False)
     """
@@ -43,9 +43,9 @@ def walk_ends(
     linked = np.flatnonzero(adjacency.sum(axis=0) + adjacency.sum(axis=1))
     rows = torch.from_numpy(linked)
     drawn = torch.randn(adjacency.shape[0], dim, generator=generator_for(seed, "walk ends"))
-    own = drawn[rows, team.own(dim)].to(dtype)
+    own = drawn[rows, group.column_slice(dim)].to(dtype)
     del drawn
     walk = transition_matrix(adjacency[linked][:, linked], dtype)
     ends = torch.zeros(adjacency.shape[0], own.shape[1], dtype=dtype)
-    ends[rows] = unit_rows(diffuse(walk, own, HOP_WEIGHTS), team)
+    ends[rows] = unit_rows(diffuse(walk, own, HOP_WEIGHTS), group)
     return ends

@@ -100,7 +100,7 @@ class Places(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EdgeEntries:
+class TransitionTemplate:
     """Where the edges stand in P, row by row and column by column."""
 
     weights: Float[Tensor, " edges"]
@@ -116,7 +116,7 @@ class EdgeEntries:
     by_column: Places
 
     @classmethod
-    def of(cls, supervised: SupervisedEdges) -> "EdgeEntries":
+    def of(cls, supervised: SupervisedEdges) -> "TransitionTemplate":
         """Return where these edges stand."""
         source, target = supervised.edges.T
         number, members = torch.arange(len(supervised)), torch.arange(len(supervised.members))

@@ -1,4 +1,4 @@
-"""A team of processes, each of which holds some of the columns of every table.
+"""A group of processes, each of which holds some of the columns of every table.
 
 With word averages a column of V_t, V_s and U_s is made of the same column of the parameters, so a
 process propagates its own columns over the whole graph and asks nobody. Columns meet in sums:
@@ -11,7 +11,7 @@ A sum that everybody goes on with in the same way (the scores, and from them the
 backwards: ∂L/∂(part of p) = ∂L/∂(sum). One that everybody uses for other columns does: there the
 gradients are parts, and are summed as well.
 
-``ALONE`` is the team of one process, which holds everything and sums nothing.
+``SINGLE_PROCESS`` is the group of one process, which holds everything and sums nothing.
 """
 
 import hashlib
@@ -41,22 +41,22 @@ LONGEST_PROBLEM = 2000
 _AT_WORK = torch.ones(1)
 
 
-class Team:
-    """One process alone; what several do is in ``ConnectedTeam``."""
+class ProcessGroup:
+    """One process alone; what several do is in ``GlooGroup``."""
 
     rank = 0
     size = 1
 
     @property
-    def is_first(self) -> bool:
+    def is_rank_zero(self) -> bool:
         """Whether this process is the one that writes and prints."""
         return self.rank == 0
 
-    def own(self, width: int, rank: int | None = None) -> slice:
+    def column_slice(self, width: int, rank: int | None = None) -> slice:
         """Return the columns of this process, or of another, of a table with ``width`` columns.
 
-        >>> team = ConnectedTeam(None, rank=1, size=3)
-        >>> [team.own(8, rank) for rank in range(3)]
+        >>> group = GlooGroup(None, rank=1, size=3)
+        >>> [group.column_slice(8, rank) for rank in range(3)]
         [slice(0, 2, None), slice(2, 5, None), slice(5, 8, None)]
         """
         rank = self.rank if rank is None else rank
@@ -66,15 +66,15 @@ class Team:
         """Return Σ_p of the parts, which everybody goes on with in the same way."""
         return part
 
-    def add_up(self, part: Tensor) -> Tensor:
+    def sum_detached(self, part: Tensor) -> Tensor:
         """Return Σ_p of the parts, with nothing recorded for a backward pass."""
         return part
 
-    def sum_own(self, part: Float[Tensor, "rows width"]) -> Float[Tensor, "rows own"]:
+    def reduce_scatter(self, part: Float[Tensor, "rows width"]) -> Float[Tensor, "rows own"]:
         """Return the own columns of Σ_p of the parts."""
         return part
 
-    def all_columns(self, own: Float[Tensor, "rows own"], width: int) -> Float[Tensor, "rows all"]:
+    def all_gather(self, own: Float[Tensor, "rows own"], width: int) -> Float[Tensor, "rows all"]:
         """Return the ``width`` columns of everybody."""
         del width
         return own
@@ -82,12 +82,12 @@ class Team:
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Add up the gradients of parameters that everybody has."""
 
-    def on_first(self, own: Tensor, width: int, axis: int = 1) -> Tensor | None:
+    def gather(self, own: Tensor, width: int, axis: int = 1) -> Tensor | None:
         """Return what everybody has of ``width`` columns, or rows, on the first process alone."""
         del width, axis
         return own
 
-    def from_first(
+    def scatter(
         self, whole: Tensor | None, rows: int, width: int, dtype: torch.dtype
     ) -> Float[Tensor, "rows own"]:
         """Return the own columns of a table that the first process has."""
@@ -96,15 +96,15 @@ class Team:
             raise ConfigError("the first process has to hand out a table")
         return whole
 
-    def copy_of_first(self, table: Tensor) -> Tensor:
+    def broadcast(self, table: Tensor) -> Tensor:
         """Return what the first process has in place of ``table``."""
         return table
 
-    def say(self, word: str) -> str:
+    def broadcast_string(self, word: str) -> str:
         """Return what the first process says."""
         return word
 
-    def let_first(self, act: Callable[[], Result]) -> Result | None:
+    def run_on_rank_zero(self, act: Callable[[], Result]) -> Result | None:
         """Return what ``act`` returns, which the first process alone does; others wait, get none.
 
         Raises:
@@ -112,15 +112,15 @@ class Team:
         """
         return act()
 
-    def is_any(self, *, found: bool) -> bool:
+    def any(self, *, found: bool) -> bool:
         """Return whether it is so on any of the processes."""
         return found
 
-    def kept_once(self, tables: Result) -> Result:
+    def share_on_host(self, tables: Result) -> Result:
         """Return the same tables, which all processes of a host keep only once from now on."""
         return tables
 
-    def refuse_differing(self, facts: Mapping[str, object]) -> None:
+    def require_same(self, facts: Mapping[str, object]) -> None:
         """Refuse to go on if the facts of a process differ from those of the first.
 
         Raises:
@@ -132,11 +132,11 @@ class Team:
         return None if problem is None else (0, problem)
 
 
-ALONE = Team()
+SINGLE_PROCESS = ProcessGroup()
 """One process that holds everything."""
 
 
-def opened_by_all(team: Team, act: Callable[[], Result]) -> Result:
+def run_on_all(group: ProcessGroup, act: Callable[[], Result]) -> Result:
     """Return what ``act`` returns, once it has worked on every process.
 
     Raises:
@@ -148,27 +148,27 @@ def opened_by_all(team: Team, act: Callable[[], Result]) -> Result:
         raise
     except DmteError as error:
         problem = error
-    found = team.first_problem(None if problem is None else str(problem) or "unknown")
-    if problem is not None and found is not None and found[0] == team.rank:
+    found = group.first_problem(None if problem is None else str(problem) or "unknown")
+    if problem is not None and found is not None and found[0] == group.rank:
         raise problem
     if found is not None:
         raise ConfigError(f"process {found[0]}: {found[1]}")
     return result
 
 
-class ConnectedTeam(Team):
+class GlooGroup(ProcessGroup):
     """One of several processes of ``torch.distributed``."""
 
     def __init__(
         self,
-        group: Any,
+        connection: Any,
         rank: int,
         size: int,
         *,
         host: str = "0",
         timeout_seconds: float = 30.0,
     ) -> None:
-        self._group, self._host, self._timeout_seconds = group, host, timeout_seconds
+        self._connection, self._host, self._timeout_seconds = connection, host, timeout_seconds
         self._leader: int | None = None
         """The first process of this host, once somebody has asked."""
         self.rank, self.size = rank, size
@@ -176,26 +176,26 @@ class ConnectedTeam(Team):
     def leave(self) -> None:
         """Let go of the connection, whose threads must end before Python does.
 
-        A traceback may hold the team for longer than that.
+        A traceback may hold the group for longer than that.
         """
-        self._group = None
+        self._connection = None
 
-    def __deepcopy__(self, memo: object) -> "ConnectedTeam":
-        return self  # A connection cannot be copied, and a copied model has the same team.
+    def __deepcopy__(self, memo: object) -> "GlooGroup":
+        return self  # A connection cannot be copied, and a copied model has the same group.
 
     def sum(self, part: Tensor) -> Tensor:
         """Return Σ_p of the parts, which everybody goes on with in the same way."""
         total: Tensor = _Sum.apply(part, self)  # type: ignore[no-untyped-call]
         return total
 
-    def sum_own(self, part: Float[Tensor, "rows width"]) -> Float[Tensor, "rows own"]:
+    def reduce_scatter(self, part: Float[Tensor, "rows width"]) -> Float[Tensor, "rows own"]:
         """Return the own columns of Σ_p of the parts."""
-        own: Tensor = _SumOwn.apply(part, self)  # type: ignore[no-untyped-call]
+        own: Tensor = _ReduceScatter.apply(part, self)  # type: ignore[no-untyped-call]
         return own
 
-    def all_columns(self, own: Float[Tensor, "rows own"], width: int) -> Float[Tensor, "rows all"]:
+    def all_gather(self, own: Float[Tensor, "rows own"], width: int) -> Float[Tensor, "rows all"]:
         """Return the ``width`` columns of everybody."""
-        whole: Tensor = _AllColumns.apply(own, width, self)  # type: ignore[no-untyped-call]
+        whole: Tensor = _AllGather.apply(own, width, self)  # type: ignore[no-untyped-call]
         return whole
 
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
@@ -205,57 +205,59 @@ class ConnectedTeam(Team):
             return
         # A process that had no text to read has no gradient.
         parts = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
-        summed = self.add_up(torch.cat([part.flatten() for part in parts]))
+        summed = self.sum_detached(torch.cat([part.flatten() for part in parts]))
         sizes = [part.numel() for part in parts]
         for parameter, gradient in zip(parameters, summed.split(sizes), strict=True):
             parameter.grad = gradient.view_as(parameter)
 
-    def on_first(self, own: Tensor, width: int, axis: int = 1) -> Tensor | None:
+    def gather(self, own: Tensor, width: int, axis: int = 1) -> Tensor | None:
         """Return what everybody has of ``width`` columns, or rows, on the first process alone."""
         own = own.detach().contiguous()
         with _noticing_loss():
-            if not self.is_first:
-                self._group.send([own], 0, 0).wait()
+            if not self.is_rank_zero:
+                self._connection.send([own], 0, 0).wait()
                 return None
             parts = [own]
             for rank in range(1, self.size):
                 shape = list(own.shape)
-                shape[axis] = _width(self.own(width, rank))
+                shape[axis] = _width(self.column_slice(width, rank))
                 parts.append(own.new_empty(shape))
-                self._group.recv([parts[-1]], rank, 0).wait()
+                self._connection.recv([parts[-1]], rank, 0).wait()
             return torch.cat(parts, dim=axis)
 
-    def from_first(
+    def scatter(
         self, whole: Tensor | None, rows: int, width: int, dtype: torch.dtype
     ) -> Float[Tensor, "rows own"]:
         """Return the own columns of a table that the first process has."""
         with _noticing_loss():
             if whole is not None:
                 for rank in range(1, self.size):
-                    self._group.send([whole[:, self.own(width, rank)].contiguous()], rank, 0).wait()
-                return whole[:, self.own(width)].clone()
-            own = torch.empty(rows, _width(self.own(width)), dtype=dtype)
-            self._group.recv([own], 0, 0).wait()
+                    self._connection.send(
+                        [whole[:, self.column_slice(width, rank)].contiguous()], rank, 0
+                    ).wait()
+                return whole[:, self.column_slice(width)].clone()
+            own = torch.empty(rows, _width(self.column_slice(width)), dtype=dtype)
+            self._connection.recv([own], 0, 0).wait()
             return own
 
-    def copy_of_first(self, table: Tensor) -> Tensor:
+    def broadcast(self, table: Tensor) -> Tensor:
         """Return what the first process has in place of ``table``."""
         table = table.detach().clone()
         with _noticing_loss():
-            self._group.broadcast(table, 0).wait()
+            self._connection.broadcast(table, 0).wait()
         return table
 
-    def say(self, word: str) -> str:
+    def broadcast_string(self, word: str) -> str:
         """Return what the first process says."""
         data = torch.tensor(list(word.encode()), dtype=torch.uint8)
         length = torch.tensor([len(data)])
         with _noticing_loss():
-            self._group.broadcast(length, 0).wait()
-            data = data if self.is_first else torch.empty(int(length), dtype=torch.uint8)
-            self._group.broadcast(data, 0).wait()
+            self._connection.broadcast(length, 0).wait()
+            data = data if self.is_rank_zero else torch.empty(int(length), dtype=torch.uint8)
+            self._connection.broadcast(data, 0).wait()
         return bytes(data.tolist()).decode()
 
-    def let_first(self, act: Callable[[], Result]) -> Result | None:
+    def run_on_rank_zero(self, act: Callable[[], Result]) -> Result | None:
         """Return what ``act`` returns, which the first process alone does; others wait, get none.
 
         However long it takes, the first one shows now and then that it is still there.
@@ -264,14 +266,14 @@ class ConnectedTeam(Team):
             DmteError: It has failed, which all are told.
         """
         result, problem = None, None
-        if self.is_first:
+        if self.is_rank_zero:
             with self._showing_life():
                 try:
                     result = act()
                 except DmteError as error:
                     problem = error
         else:
-            while bool(self.copy_of_first(_AT_WORK)):
+            while bool(self.broadcast(_AT_WORK)):
                 pass
         found = self.first_problem(None if problem is None else str(problem) or "unknown")
         if problem is not None:
@@ -288,7 +290,7 @@ class ConnectedTeam(Team):
         def show() -> None:
             with suppress(LostProcessError):  # Whoever is lost is missed in the next exchange.
                 while not is_done.wait(self._timeout_seconds / 3):
-                    self.copy_of_first(_AT_WORK)
+                    self.broadcast(_AT_WORK)
 
         shower = Thread(target=show, daemon=True)
         shower.start()
@@ -297,13 +299,13 @@ class ConnectedTeam(Team):
         finally:
             is_done.set()
             shower.join()
-        self.copy_of_first(torch.zeros_like(_AT_WORK))
+        self.broadcast(torch.zeros_like(_AT_WORK))
 
-    def is_any(self, *, found: bool) -> bool:
+    def any(self, *, found: bool) -> bool:
         """Return whether it is so on any of the processes."""
-        return bool(self.add_up(torch.tensor([float(found)])) > 0)
+        return bool(self.sum_detached(torch.tensor([float(found)])) > 0)
 
-    def kept_once(self, tables: Result) -> Result:
+    def share_on_host(self, tables: Result) -> Result:
         """Return the same tables, which all processes of a host keep only once from now on.
 
         Raises:
@@ -323,16 +325,16 @@ class ConnectedTeam(Team):
                 write_tables(own, tables)
 
         try:
-            opened_by_all(self, write)
+            run_on_all(self, write)
             path = _words(self._gathered(_padded(str(own or "")))[self._leader])
             mapped = mapped_tables(Path(path), tables)
-            self.is_any(found=False)  # The file has to be there until all have mapped it.
+            self.any(found=False)  # The file has to be there until all have mapped it.
         finally:
             if own is not None:
                 own.unlink()
         return mapped
 
-    def refuse_differing(self, facts: Mapping[str, object]) -> None:
+    def require_same(self, facts: Mapping[str, object]) -> None:
         """Refuse to go on if the facts of a process differ from those of the first.
 
         Raises:
@@ -360,11 +362,11 @@ class ConnectedTeam(Team):
                 return rank, words
         return None
 
-    def add_up(self, part: Tensor) -> Tensor:
+    def sum_detached(self, part: Tensor) -> Tensor:
         """Return Σ_p of the parts, with nothing recorded for a backward pass."""
         total = part.detach().clone(memory_format=torch.contiguous_format)
         with _noticing_loss():
-            self._group.allreduce([total]).wait()
+            self._connection.allreduce([total]).wait()
         return total
 
     def exchange(self, blocks: list[Tensor], shapes: list[tuple[int, int]]) -> list[Tensor]:
@@ -373,7 +375,7 @@ class ConnectedTeam(Team):
         sent = torch.cat([block.detach().flatten() for block in blocks])
         received = sent.new_empty(sum(sizes))
         with _noticing_loss():
-            self._group.alltoall_base(
+            self._connection.alltoall_base(
                 received, sent, sizes, [block.numel() for block in blocks]
             ).wait()
         parts = received.split(sizes)
@@ -382,7 +384,7 @@ class ConnectedTeam(Team):
     def _gathered(self, own: Tensor) -> list[Tensor]:
         everybodys = [torch.empty_like(own) for _ in range(self.size)]
         with _noticing_loss():
-            self._group.allgather([everybodys], [own]).wait()
+            self._connection.allgather([everybodys], [own]).wait()
         return everybodys
 
 
@@ -390,8 +392,8 @@ class _Sum(torch.autograd.Function):
     """Σ_p x_p; backwards ∂L/∂x_p = ∂L/∂Σ, as L is the same everywhere."""
 
     @staticmethod
-    def forward(ctx: Any, part: Tensor, team: ConnectedTeam) -> Tensor:  # noqa: ARG004
-        return team.add_up(part)
+    def forward(ctx: Any, part: Tensor, group: GlooGroup) -> Tensor:  # noqa: ARG004
+        return group.sum_detached(part)
 
     @staticmethod
     @once_differentiable
@@ -399,39 +401,39 @@ class _Sum(torch.autograd.Function):
         return gradient, None
 
 
-class _SumOwn(torch.autograd.Function):
+class _ReduceScatter(torch.autograd.Function):
     """The own columns of Σ_p X_p; backwards the gradients of everybody's columns."""
 
     @staticmethod
-    def forward(ctx: Any, part: Tensor, team: ConnectedTeam) -> Tensor:
-        ctx.team, ctx.width = team, part.shape[1]
-        return _summed_own(team, part)
+    def forward(ctx: Any, part: Tensor, group: GlooGroup) -> Tensor:
+        ctx.group, ctx.width = group, part.shape[1]
+        return _summed_own(group, part)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return _everybodys(ctx.team, gradient, ctx.width), None
+        return _everybodys(ctx.group, gradient, ctx.width), None
 
 
-class _AllColumns(torch.autograd.Function):
+class _AllGather(torch.autograd.Function):
     """Everybody's columns; backwards the own columns of the sum of everybody's gradients."""
 
     @staticmethod
-    def forward(ctx: Any, own: Tensor, width: int, team: ConnectedTeam) -> Tensor:
-        ctx.team = team
-        return _everybodys(team, own, width)
+    def forward(ctx: Any, own: Tensor, width: int, group: GlooGroup) -> Tensor:
+        ctx.group = group
+        return _everybodys(group, own, width)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return _summed_own(ctx.team, gradient), None, None
+        return _summed_own(ctx.group, gradient), None, None
 
 
-def _summed_own(team: ConnectedTeam, part: Tensor) -> Tensor:
+def _summed_own(group: GlooGroup, part: Tensor) -> Tensor:
     rows, width = part.shape
-    blocks = [part[:, team.own(width, rank)] for rank in range(team.size)]
-    shape = (rows, _width(team.own(width)))
-    received = team.exchange(blocks, [shape] * team.size)
+    blocks = [part[:, group.column_slice(width, rank)] for rank in range(group.size)]
+    shape = (rows, _width(group.column_slice(width)))
+    received = group.exchange(blocks, [shape] * group.size)
     # One after the other in the order of the processes, so that every run adds up alike.
     total = received[0].clone()
     for block in received[1:]:
@@ -439,9 +441,9 @@ def _summed_own(team: ConnectedTeam, part: Tensor) -> Tensor:
     return total
 
 
-def _everybodys(team: ConnectedTeam, own: Tensor, width: int) -> Tensor:
-    shapes = [(len(own), _width(team.own(width, rank))) for rank in range(team.size)]
-    return torch.cat(team.exchange([own] * team.size, shapes), dim=1)
+def _everybodys(group: GlooGroup, own: Tensor, width: int) -> Tensor:
+    shapes = [(len(own), _width(group.column_slice(width, rank))) for rank in range(group.size)]
+    return torch.cat(group.exchange([own] * group.size, shapes), dim=1)
 
 
 def _padded(words: str) -> Tensor:

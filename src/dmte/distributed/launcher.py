@@ -1,6 +1,6 @@
-"""Starting a team of processes on this host, and joining one that torchrun started.
+"""Starting a group of processes on this host, and joining one that torchrun started.
 
-A team is what ``torch.distributed`` makes of processes that find each other by the environment
+A group is what ``torch.distributed`` makes of processes that find each other by the environment
 variables of ``torchrun``: RANK, WORLD_SIZE, MASTER_ADDR and so on. On one host ``supervise`` starts
 them with torch's own agent, waits, and starts all of them again when one dies; a run that finds a
 checkpoint then goes on from it. Every start is a rendezvous of its own, so that nobody reads the
@@ -22,54 +22,54 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dmte.distributed.group import ALONE, ConnectedTeam, Team
+from dmte.distributed.group import SINGLE_PROCESS, GlooGroup, ProcessGroup
 from dmte.errors import ConfigError, LostProcessError, StorageError
 
 if TYPE_CHECKING:
     from torch.distributed.launcher.api import LaunchConfig
 
 RESTART, LAUNCHER = "DMTE_RESTART", "DMTE_LAUNCHER"
-"""Environment variables: which start this is, and the process that started a team."""
+"""Environment variables: which start this is, and the process that started a group."""
 USERS_MISTAKE, INTERRUPTED = 2, 130
 """Exit codes; the latter is that of a process that Ctrl-C ended."""
 _DEATH_SIGNAL = 1  # Of prctl, from linux/prctl.h: which signal to get when the parent dies.
 
 
-def team_size() -> int:
-    """Return how many processes the team has that this process was started in."""
+def group_size() -> int:
+    """Return how many processes the group has that this process was started in."""
     return int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1
 
 
-def team_rank() -> int:
-    """Return the number of this process in its team."""
-    return int(os.environ.get("RANK", "0")) if team_size() > 1 else 0
+def group_rank() -> int:
+    """Return the number of this process in its group."""
+    return int(os.environ.get("RANK", "0")) if group_size() > 1 else 0
 
 
 def speaks() -> bool:
-    """Return whether this process is the first of its team on this host."""
-    return team_size() == 1 or int(os.environ.get("LOCAL_RANK", team_rank())) == 0
+    """Return whether this process is the first of its group on this host."""
+    return group_size() == 1 or int(os.environ.get("LOCAL_RANK", group_rank())) == 0
 
 
 def is_restart() -> bool:
-    """Whether the team was started before and lost a process."""
+    """Whether the group was started before and lost a process."""
     names = (RESTART, "TORCHELASTIC_RESTART_COUNT")
-    return team_size() > 1 and any(int(os.environ.get(name, "0")) for name in names)
+    return group_size() > 1 and any(int(os.environ.get(name, "0")) for name in names)
 
 
 def num_local() -> int:
-    """Return how many processes of the team run on this host."""
-    return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if team_size() > 1 else 1
+    """Return how many processes of the group run on this host."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if group_size() > 1 else 1
 
 
 @contextmanager
-def joined_team(timeout_seconds: float) -> Iterator[Team]:
-    """Join the team this process was started in; one process alone has no other to wait for.
+def joined_group(timeout_seconds: float) -> Iterator[ProcessGroup]:
+    """Join the group this process was started in; one process alone has no other to wait for.
 
     Raises:
         LostProcessError: The others cannot be reached.
     """
-    if team_size() == 1:
-        yield ALONE
+    if group_size() == 1:
+        yield SINGLE_PROCESS
         return
     import torch.distributed as dist
 
@@ -78,11 +78,11 @@ def joined_team(timeout_seconds: float) -> Iterator[Team]:
         dist.init_process_group("gloo", timeout=timedelta(seconds=timeout_seconds))
     except (RuntimeError, ValueError, OSError) as problem:
         raise LostProcessError(
-            f"process {team_rank()} of {team_size()} cannot reach the others at "
+            f"process {group_rank()} of {group_size()} cannot reach the others at "
             f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}: "
             f"{' '.join(str(problem).split())[:200]}"
         ) from problem
-    team = ConnectedTeam(
+    group = GlooGroup(
         dist.group.WORLD,
         dist.get_rank(),
         dist.get_world_size(),
@@ -90,30 +90,30 @@ def joined_team(timeout_seconds: float) -> Iterator[Team]:
         timeout_seconds=timeout_seconds,
     )
     try:
-        yield team
+        yield group
     finally:
-        team.leave()
+        group.leave()
         dist.destroy_process_group()
 
 
-def refuse_separate_folders(folder: Path, team: Team) -> None:
+def refuse_separate_folders(folder: Path, group: ProcessGroup) -> None:
     """Make sure that all processes see the same folder, which is made if it is not there.
 
     Raises:
         StorageError: A process sees another folder, or none.
     """
-    if team.size == 1:
+    if group.size == 1:
         return
     mark = None
-    if team.is_first:
+    if group.is_rank_zero:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".dmte-", delete=False) as file:
             mark = Path(file.name)
     try:
-        name = team.say("" if mark is None else mark.name)
+        name = group.broadcast_string("" if mark is None else mark.name)
         is_seen = (folder / name).exists()
         blind = None if is_seen else f"{socket.gethostname()} does not see {folder}"
-        found = team.first_problem(blind)
+        found = group.first_problem(blind)
     finally:
         if mark is not None:
             mark.unlink()
@@ -161,9 +161,9 @@ def refuse_processes(processes: int, most: int) -> None:
     """
     if not 1 <= processes <= most:
         raise ConfigError(f"processes must be at least 1 and at most {most}, not {processes}")
-    if team_size() > 1 and processes != team_size():
+    if group_size() > 1 and processes != group_size():
         raise ConfigError(
-            f"--processes says {processes}, but {team_size()} were started; "
+            f"--processes says {processes}, but {group_size()} were started; "
             "leave it out under torchrun"
         )
 
@@ -207,7 +207,7 @@ def _surroundings(restart: int) -> Iterator[None]:
 
 
 def _decisive(codes: Sequence[int]) -> int:
-    """Return the exit code that tells why a team has ended; that of a signal is below zero.
+    """Return the exit code that tells why a group has ended; that of a signal is below zero.
 
     When one process ends, the agent ends those that are left by SIGTERM, and those that lose it end
     with 1.
@@ -236,5 +236,5 @@ def use_threads(threads: int | None) -> None:
     """Use so many threads, or an even share of the processors of this host."""
     if threads is not None:
         torch.set_num_threads(threads)
-    elif team_size() > 1:
+    elif group_size() > 1:
         torch.set_num_threads(max(1, torch.get_num_threads() // num_local()))

@@ -20,11 +20,17 @@ from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.formatting import html_table, numbers, plural
 from dmte.runtime.spelling import find_position
-from dmte.search.approximate import Indexes
-from dmte.search.vectors import NamedVectors, Search, columns_of
+from dmte.search.approximate import IndexCache
 from dmte.search.vectors import Neighbor as Neighbor
+from dmte.search.vectors import Search, VectorTable, columns_of
 from dmte.settings import Half
-from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors, view_tensors
+from dmte.storage.codec import (
+    decode_json,
+    decode_tensors,
+    encode_json,
+    encode_tensors,
+    view_tensors,
+)
 from dmte.storage.folder import map_parts, write_parts
 
 if TYPE_CHECKING:
@@ -65,7 +71,7 @@ class Embedding:
     text_dim: int
     """How many of the columns, from the left, are the text half."""
     _positions: Mapping[str, int] = field(init=False)
-    _indexes: Indexes = field(init=False, default_factory=Indexes)
+    _indexes: IndexCache = field(init=False, default_factory=IndexCache)
 
     def __post_init__(self) -> None:
         if len(self.ids) != len(self.vectors):
@@ -204,9 +210,9 @@ class Embedding:
         search = Search(k, half, _as_array(among), approximate)
         return self._named().closest(query.detach().unsqueeze(0).numpy(), search)[0]
 
-    def _named(self) -> NamedVectors:
+    def _named(self) -> VectorTable:
         table = self.vectors.detach().numpy()
-        return NamedVectors(self.ids, table, self.text_dim, self._positions, self._indexes)
+        return VectorTable(self.ids, table, self.text_dim, self._positions, self._indexes)
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return a frame with a row per vertex, indexed by id, and a column per dimension.
@@ -290,8 +296,8 @@ class Embedding:
         (['ids.json', 'vectors.safetensors'], ('a', 'b'))
         """
         return {
-            "vectors.safetensors": pack_tensors({"vectors": self.vectors}),
-            "ids.json": pack_json({"ids": list(self.ids), "text_dim": self.text_dim}),
+            "vectors.safetensors": encode_tensors({"vectors": self.vectors}),
+            "ids.json": encode_json({"ids": list(self.ids), "text_dim": self.text_dim}),
         }
 
     @classmethod
@@ -309,7 +315,7 @@ class Embedding:
         """
         parts = map_parts(Path(folder), ("vectors.safetensors", "ids.json"))
         vectors = torch.from_numpy(view_tensors(parts["vectors.safetensors"])["vectors"])
-        return cls._of(unpack_json(parts["ids.json"][:]), vectors, Path(folder))
+        return cls._of(decode_json(parts["ids.json"][:]), vectors, Path(folder))
 
     @classmethod
     def from_parts(cls, parts: Mapping[str, bytes], folder: Path | None = None) -> "Embedding":
@@ -322,8 +328,8 @@ class Embedding:
         Raises:
             StorageError: The parts do not belong together.
         """
-        vectors = unpack_tensors(parts["vectors.safetensors"])["vectors"]
-        return cls._of(unpack_json(parts["ids.json"]), vectors, folder)
+        vectors = decode_tensors(parts["vectors.safetensors"])["vectors"]
+        return cls._of(decode_json(parts["ids.json"]), vectors, folder)
 
     @classmethod
     def _of(

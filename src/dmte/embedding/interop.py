@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dmte.network.textual_network import TextualNetwork
-from dmte.runtime.optional import need
+from dmte.runtime.optional import require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def to_pandas(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"]) -> "pd.DataFrame":
     """Return a frame with a row per vertex, indexed by id, and a column per dimension."""
-    pandas = need("pandas", extra="pandas", purpose="a pandas frame")
+    pandas = require("pandas", extra="pandas", purpose="a pandas frame")
     columns = [f"v{column}" for column in range(vectors.shape[1])]
     index = pandas.Index(list(ids), name="id")
     frame: pd.DataFrame = pandas.DataFrame(
@@ -30,7 +30,7 @@ def to_pandas(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"]) -> "pd
 
 def to_polars(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"]) -> "pl.DataFrame":
     """Return a frame of ids and vectors, an array each."""
-    polars = need("polars", extra="polars", purpose="a polars frame")
+    polars = require("polars", extra="polars", purpose="a polars frame")
     arrays = polars.Series(
         "vector",
         vectors.detach().numpy().copy(),
@@ -42,7 +42,7 @@ def to_polars(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"]) -> "pl
 
 def to_keyed_vectors(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"]) -> Any:
     """Return gensim's KeyedVectors, the ids as keys."""
-    models = need("gensim.models", extra="gensim", purpose="KeyedVectors", package="gensim")
+    models = require("gensim.models", extra="gensim", purpose="KeyedVectors", package="gensim")
     keyed = models.KeyedVectors(vector_size=vectors.shape[1])
     keyed.add_vectors(list(ids), vectors.detach().numpy().copy())
     return keyed
@@ -50,7 +50,7 @@ def to_keyed_vectors(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"])
 
 def to_networkx(network: TextualNetwork, vectors: Float[Tensor, "vertices dim"], name: str) -> Any:
     """Return a graph whose vertices carry text, labels and, under ``name``, their row."""
-    networkx = need("networkx", extra="networkx", purpose="a networkx graph")
+    networkx = require("networkx", extra="networkx", purpose="a networkx graph")
     graph = networkx.DiGraph() if network.directed else networkx.Graph()
     rows = vectors.detach().numpy().copy()
     for position, vertex in enumerate(network.ids):

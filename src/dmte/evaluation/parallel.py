@@ -26,7 +26,7 @@ from dmte.errors import DmteError, TrainingError
 from dmte.evaluation.jobs import Cell
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import Labels
-from dmte.runtime.progress import listening
+from dmte.runtime.progress import report_to
 from dmte.runtime.provenance import maker
 
 ReadNetwork = Callable[[], TextualNetwork]
@@ -230,7 +230,7 @@ def _work(cell: Cell, number: int) -> dict[str, Any]:
     begun, shares, taken = _arrays
     begun[number] = time.time()
     try:
-        with listening(partial(shares.__setitem__, number)):
+        with report_to(partial(shares.__setitem__, number)):
             return cell.run(_networks[0]) | {"made": maker()}
     except DmteError as problem:
         raise type(problem)(f"{cell.title()}: {problem}") from problem

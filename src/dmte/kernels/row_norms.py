@@ -4,7 +4,7 @@
 
     ∂L/∂x = (g - (g · y) y) / n where |x| > s, and g / s elsewhere
 
-Both passes need one number per row from all processes of a team, |x|² and g · y. Left to autograd,
+Both passes need one number per row from all processes of a group, |x|² and g · y. Left to autograd,
 the backward pass would write seven tables of the size of x instead of one.
 """
 
@@ -15,36 +15,38 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from dmte.distributed.group import ALONE, Team
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 
 SMALLEST_LENGTH = 1e-12
 """What shorter rows are divided by, as in torch's ``normalize``."""
 
 
-def unit_rows(rows: Float[Tensor, "rows own"], team: Team = ALONE) -> Float[Tensor, "rows own"]:
+def unit_rows(
+    rows: Float[Tensor, "rows own"], group: ProcessGroup = SINGLE_PROCESS
+) -> Float[Tensor, "rows own"]:
     """Return rows divided by their lengths; rows of zeros stay.
 
     >>> unit_rows(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
-    return divided_rows(rows, SMALLEST_LENGTH, team)
+    return divided_rows(rows, SMALLEST_LENGTH, group)
 
 
 def divided_rows(
-    rows: Float[Tensor, "rows own"], shortest: float, team: Team = ALONE
+    rows: Float[Tensor, "rows own"], shortest: float, group: ProcessGroup = SINGLE_PROCESS
 ) -> Float[Tensor, "rows own"]:
     """Return rows divided by their lengths, those shorter than ``shortest`` by that."""
-    divided: Tensor = _DividedRows.apply(rows, shortest, team)  # type: ignore[no-untyped-call]
+    divided: Tensor = _DividedRows.apply(rows, shortest, group)  # type: ignore[no-untyped-call]
     return divided
 
 
 class _DividedRows(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, shortest: float, team: Team) -> Tensor:
+    def forward(ctx: Any, rows: Tensor, shortest: float, group: ProcessGroup) -> Tensor:
         squares = torch.linalg.vector_norm(rows, dim=1, keepdim=True).square_()
-        lengths = team.add_up(squares).sqrt_()
+        lengths = group.sum_detached(squares).sqrt_()
         divided = rows / lengths.clamp(min=shortest)
-        ctx.team, ctx.shortest = team, shortest
+        ctx.group, ctx.shortest = group, shortest
         ctx.save_for_backward(divided, lengths)
         return divided
 
@@ -53,7 +55,7 @@ class _DividedRows(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
         divided, lengths = ctx.saved_tensors
         to_rows = gradient * divided
-        along = ctx.team.add_up(to_rows.sum(dim=1, keepdim=True))
+        along = ctx.group.sum_detached(to_rows.sum(dim=1, keepdim=True))
         along.masked_fill_(lengths <= ctx.shortest, 0.0)
         torch.addcmul(gradient, divided, along, value=-1.0, out=to_rows)
         return to_rows.div_(lengths.clamp(min=ctx.shortest)), None, None

@@ -15,7 +15,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.diffusion.transition import mean_weight
-from dmte.metrics import Judged
+from dmte.metrics import PairScores
 
 DOUBLING = 3.0
 """Edges that make a vector 2^a times as long as one without. Of 1, 3, 6, 10 and 20 this was about
@@ -35,12 +35,12 @@ def degrees(adjacency: sp.csr_array) -> Float[np.ndarray, " vertices"]:
     return found
 
 
-def stretched(
+def scale_by_degree(
     vectors: Float[Tensor, "vertices dim"], degrees: Float[np.ndarray, " vertices"], power: float
 ) -> Float[Tensor, "vertices dim"]:
     """Return the vectors (1 + d / 3)^a times as long.
 
-    >>> stretched(torch.eye(2), np.array([0.0, 9.0]), 0.5).tolist()
+    >>> scale_by_degree(torch.eye(2), np.array([0.0, 9.0]), 0.5).tolist()
     [[1.0, 0.0], [0.0, 2.0]]
     """
     if power == 0:
@@ -75,6 +75,6 @@ def joined(
     return torch.cat([text_half(text, share), structure * share**0.5], dim=1)
 
 
-def shared(text: Judged, walks: Judged, share: float) -> Judged:
+def shared(text: PairScores, walks: PairScores, share: float) -> PairScores:
     """Return the scores of ``joined`` vectors."""
-    return Judged(*((1 - share) * a + share * b for a, b in zip(text, walks, strict=True)))
+    return PairScores(*((1 - share) * a + share * b for a, b in zip(text, walks, strict=True)))

@@ -11,7 +11,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from dmte.diffusion.operators import DiffusionConvolution, HopFilters
-from dmte.distributed.group import ALONE, Team
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.embedding.embedding import Embedding
 from dmte.kernels.sparse import SparseMatrix
 from dmte.model.diffusion_maps import DiffusionMaps, SquareMap, StructureEmbedding
@@ -22,11 +22,15 @@ from dmte.text import ENCODERS
 
 
 def build_model(
-    settings: Settings, vocabulary_size: int, num_linked: int, seed: int, team: Team = ALONE
+    settings: Settings,
+    vocabulary_size: int,
+    num_linked: int,
+    seed: int,
+    group: ProcessGroup = SINGLE_PROCESS,
 ) -> DiffusionMaps:
     """Return a model with freshly drawn parameters; ``num_linked`` vertices have a row in E_s.
 
-    They are drawn whole and then divided over the team, so that all teams start alike.
+    They are drawn whole and then divided over the group, so that all groups start alike.
     """
     generator = generator_for(seed, "parameters")
     half, hop_weights = settings.half, settings.hop_weights
@@ -49,7 +53,7 @@ def build_model(
     )
     model.structure_share = settings.structure_share or 0.0
     model.degree_power = settings.degree_power or 0.0
-    model.divide(team)
+    model.divide(group)
     return model
 
 

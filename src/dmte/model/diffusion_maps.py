@@ -11,7 +11,7 @@ on the same column of the parameters, but for one number per vertex, the length 
 otherwise columns meet only in scores.py. The recommended recipe, which is not the paper's, has
 spectral texts, filters without tanh, and a square matrix after them that mixes the columns.
 
-So a model can be divided over a team of processes (team.py), each of which holds some columns of
+So a model can be divided over a group of processes (group.py), each of which holds some columns of
 every table and makes the same columns of the halves.
 """
 
@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from dmte.diffusion.operators import DiffusionConvolution, HopFilters, diffuse
 from dmte.diffusion.transition import TRANSITIONS
-from dmte.distributed.group import ALONE, Team
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.kernels.row_norms import divided_rows, unit_rows
 from dmte.kernels.sparse import SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
@@ -67,9 +67,9 @@ class DiffusionMaps(nn.Module):
         """β of a structure half that is not learned and not made here (see ``walk_half``)."""
         self.degree_power = 0.0
         """a of the lengths that vectors get in the end, which are not made here (``lengths``)."""
-        self.team = ALONE
+        self.group = SINGLE_PROCESS
         self.axes: dict[str, int] = {}
-        """Along which axis a table is divided over the team, by its name."""
+        """Along which axis a table is divided over the group, by its name."""
 
     def transition_of(
         self, adjacency: sp.csr_array, dtype: torch.dtype = torch.float32
@@ -77,23 +77,23 @@ class DiffusionMaps(nn.Module):
         """Return P of the edges S, as this model diffuses over it."""
         return TRANSITIONS[self.transition](adjacency, dtype)
 
-    def divide(self, team: Team) -> None:
+    def divide(self, group: ProcessGroup) -> None:
         """Keep only the own columns of every table."""
-        if team.size == 1:
+        if group.size == 1:
             return
-        self.team = team
+        self.group = group
         for name in ("encoder", "convolution", "structure", "mixing"):
             part = getattr(self, name)
-            axes = {} if part is None else part.divide(team)
+            axes = {} if part is None else part.divide(group)
             self.axes |= {f"{name}.{table}": axis for table, axis in axes.items()}
 
     @property
     def exchanges_rows(self) -> bool:
         """Whether a row of V_t takes an exchange, so that fewer rows are better."""
-        return self.team.size > 1 and (self.mixing is not None or self.unit_rows)
+        return self.group.size > 1 and (self.mixing is not None or self.unit_rows)
 
     def shared_parameters(self) -> list[nn.Parameter]:
-        """Return the parameters of which every process of the team has all."""
+        """Return the parameters of which every process of the group has all."""
         return [p for name, p in self.named_parameters() if name not in self.axes]
 
     def forward(
@@ -123,12 +123,14 @@ class DiffusionMaps(nn.Module):
         embedding = _chosen(embedding, rows)
         if self.mixing is not None:
             embedding = self.mixing(embedding)
-        return unit_rows(embedding, self.team) if self.unit_rows else embedding
+        return unit_rows(embedding, self.group) if self.unit_rows else embedding
 
     def _own_columns(self, features: Float[Tensor, "vertices width"]) -> Tensor:
         """Return the own columns of X, which an encoder that is not divided makes whole."""
-        is_whole = self.team.size > 1 and not any(name.startswith("encoder.") for name in self.axes)
-        return features[:, self.team.own(self.encoder.dim)] if is_whole else features
+        is_whole = self.group.size > 1 and not any(
+            name.startswith("encoder.") for name in self.axes
+        )
+        return features[:, self.group.column_slice(self.encoder.dim)] if is_whole else features
 
 
 class SquareMap(nn.Module):
@@ -136,17 +138,19 @@ class SquareMap(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self._team = ALONE
+        self._team = SINGLE_PROCESS
         self.matrix = nn.Parameter(torch.eye(dim))
 
     def forward(self, embedding: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
         """Return V M; a process multiplies its columns of V by its rows of M."""
-        return self._team.sum_own(embedding @ self.matrix)
+        return self._team.reduce_scatter(embedding @ self.matrix)
 
-    def divide(self, team: Team) -> dict[str, int]:
+    def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the rows of M that the own columns of V are multiplied by."""
-        self._team = team
-        self.matrix = nn.Parameter(self.matrix.detach()[team.own(len(self.matrix))].clone())
+        self._team = group
+        self.matrix = nn.Parameter(
+            self.matrix.detach()[group.column_slice(len(self.matrix))].clone()
+        )
         return {"matrix": 0}
 
 
@@ -158,17 +162,19 @@ class StructureEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.hop_weights = tuple(hop_weights)
-        self._team = ALONE
+        self._team = SINGLE_PROCESS
         self.table = truncated_gaussian(num_vertices, dim, generator)
 
     def forward(self) -> Float[Tensor, "vertices dim"]:
         """Return V_s: the rows of E_s, those longer than 1 scaled to length 1."""
         return divided_rows(self.table, 1.0, self._team)
 
-    def divide(self, team: Team) -> dict[str, int]:
+    def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the own columns of E_s."""
-        self._team = team
-        self.table = nn.Parameter(self.table.detach()[:, team.own(self.table.shape[1])].clone())
+        self._team = group
+        self.table = nn.Parameter(
+            self.table.detach()[:, group.column_slice(self.table.shape[1])].clone()
+        )
         return {"table": 1}
 
     def diffused(

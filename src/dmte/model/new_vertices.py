@@ -46,10 +46,10 @@ from dmte.diffusion.transition import mean_weight, transition_matrix, with_loops
 from dmte.embedding.embedding import Embedding
 from dmte.errors import NetworkError, warn
 from dmte.kernels.sparse import SparseMatrix
-from dmte.model.assemble import degrees, stretched, text_half
+from dmte.model.assemble import degrees, scale_by_degree, text_half
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
-from dmte.text import EncoderInput, FeatureRows, FrozenFeatures, TokenizedTexts, Vocabulary
+from dmte.text import EncoderInput, FeatureRows, PrecomputedFeatures, TokenizedTexts, Vocabulary
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,10 +96,10 @@ def embed_unseen(
             text = text_half(text, share)
         vectors = text
         if share or model.structure is not None:
-            trained = stretched(embedding.structure, degrees(old), -model.degree_power)
+            trained = scale_by_degree(embedding.structure, degrees(old), -model.degree_power)
             structure = _structure_half(model, trained, torch.from_numpy(near), transition)
             vectors = torch.cat([text, structure], dim=1)
-    vectors = stretched(vectors, _new_degrees(network, extension), model.degree_power)
+    vectors = scale_by_degree(vectors, _new_degrees(network, extension), model.degree_power)
     return Embedding(extension.ids, vectors, text.shape[1])
 
 
@@ -111,7 +111,7 @@ def _texts(
     extension: Extension,
 ) -> EncoderInput:
     """Return the texts of the old vertices ``near`` and of the new ones, as the encoder reads."""
-    if not isinstance(model.encoder, FrozenFeatures):
+    if not isinstance(model.encoder, PrecomputedFeatures):
         _tell_of_gaps(extension, vocabulary.encode(extension.texts))
         return vocabulary.encode([*(network.texts[old] for old in near), *extension.texts])
     new, width = extension.features, len(model.encoder.directions)

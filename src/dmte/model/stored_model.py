@@ -12,9 +12,9 @@ from jaxtyping import Bool, Int
 
 from dmte.errors import ConfigError, StorageError
 from dmte.runtime.spelling import find_position
-from dmte.search.approximate import Indexes
-from dmte.search.vectors import NamedVectors
-from dmte.storage.codec import unpack_json, view_tensors
+from dmte.search.approximate import IndexCache
+from dmte.search.vectors import VectorTable
+from dmte.storage.codec import decode_json, view_tensors
 from dmte.storage.folder import map_parts
 
 PARTS = ("vectors.safetensors", "ids.json", "texts.json", "edges.safetensors")
@@ -24,7 +24,7 @@ PARTS = ("vectors.safetensors", "ids.json", "texts.json", "edges.safetensors")
 class StoredModel:
     """A model's vectors and the network it was trained on, to be looked up."""
 
-    vectors: NamedVectors
+    vectors: VectorTable
     texts: Sequence[str]
     edges: Int[np.ndarray, "edges 2"]
     labels: Sequence[Collection[str]] | None
@@ -37,14 +37,14 @@ class StoredModel:
             StorageError: There is none, or it is damaged.
         """
         parts = map_parts(Path(folder), PARTS)
-        names, texts = unpack_json(parts["ids.json"][:]), unpack_json(parts["texts.json"][:])
+        names, texts = decode_json(parts["ids.json"][:]), decode_json(parts["texts.json"][:])
         ids = names["ids"]
         vectors = view_tensors(parts["vectors.safetensors"])["vectors"]
         if not len(ids) == len(vectors) == len(texts["texts"]):
             raise StorageError(f"{len(ids)} ids are stored for {len(vectors)} vectors")
         positions = {name: position for position, name in enumerate(ids)}
         return cls(
-            NamedVectors(ids, vectors, names["text_dim"], positions, Indexes(Path(folder))),
+            VectorTable(ids, vectors, names["text_dim"], positions, IndexCache(Path(folder))),
             texts["texts"],
             view_tensors(parts["edges.safetensors"])["edges"],
             texts["labels"],

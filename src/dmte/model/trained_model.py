@@ -24,7 +24,7 @@ from dmte.network import TextualNetwork
 from dmte.runtime.formatting import html_table
 from dmte.runtime.provenance import environment
 from dmte.settings import Settings
-from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors
+from dmte.storage.codec import decode_json, decode_tensors, encode_json, encode_tensors
 from dmte.storage.folder import read_parts, write_parts
 from dmte.text import Vocabulary, encoder_input
 
@@ -140,18 +140,18 @@ class TrainedModel:
         network = self.network
         labels = None if network.labels is None else [sorted(classes) for classes in network.labels]
         parts = self.embedding.parts() | {
-            "parameters.safetensors": pack_tensors(self.model.state_dict()),
-            "vocabulary.json": pack_json(list(self.vocabulary.words)),
-            "texts.json": pack_json({"texts": list(network.texts), "labels": labels}),
-            "edges.safetensors": pack_tensors(
+            "parameters.safetensors": encode_tensors(self.model.state_dict()),
+            "vocabulary.json": encode_json(list(self.vocabulary.words)),
+            "texts.json": encode_json({"texts": list(network.texts), "labels": labels}),
+            "edges.safetensors": encode_tensors(
                 {"edges": network.edges, "weights": network.edge_weights}
             ),
-            "config.json": pack_json(self.describe()),
+            "config.json": encode_json(self.describe()),
         }
         if network.features is not None:
-            parts["features.safetensors"] = pack_tensors({"features": network.features})
+            parts["features.safetensors"] = encode_tensors({"features": network.features})
         if self.history is not None:
-            parts["history.json"] = pack_json(history_to_json(self.history))
+            parts["history.json"] = encode_json(history_to_json(self.history))
         write_parts(Path(folder), parts, card=_card(self))
 
     def describe(self) -> dict[str, Any]:
@@ -181,12 +181,12 @@ class TrainedModel:
                 f"{folder} holds no trained model: {', '.join(sorted(missing))} not found; "
                 "an embedding alone is read by Embedding.load"
             )
-        config = unpack_json(parts["config.json"])
+        config = decode_json(parts["config.json"])
         settings = Settings.from_dict(config["settings"])
         embedding = Embedding.from_parts(parts, Path(folder))
-        vocabulary = Vocabulary(tuple(unpack_json(parts["vocabulary.json"])))
+        vocabulary = Vocabulary(tuple(decode_json(parts["vocabulary.json"])))
         network = _unpack_network(parts, embedding.ids, directed=config["network"]["directed"])
-        parameters = unpack_tensors(parts["parameters.safetensors"])
+        parameters = decode_tensors(parts["parameters.safetensors"])
         num_linked = len(parameters.get("structure.table", ()))
         texts = encoder_input(settings.encoder, vocabulary.encode(()), network.features)
         model = build_model(settings, texts.vocabulary_size, num_linked, config["seed"])
@@ -199,11 +199,11 @@ class TrainedModel:
 def _unpack_history(parts: dict[str, bytes]) -> History | None:
     if "history.json" not in parts:
         return None
-    return tuple(history_from_json(unpack_json(parts["history.json"])))
+    return tuple(history_from_json(decode_json(parts["history.json"])))
 
 
 def _unpack_network(parts: dict[str, bytes], ids: Any, *, directed: bool) -> TextualNetwork:
-    texts, edges = unpack_json(parts["texts.json"]), unpack_tensors(parts["edges.safetensors"])
+    texts, edges = decode_json(parts["texts.json"]), decode_tensors(parts["edges.safetensors"])
     labels = texts["labels"] and tuple(frozenset(classes) for classes in texts["labels"])
     return TextualNetwork(
         ids=ids,
@@ -212,7 +212,7 @@ def _unpack_network(parts: dict[str, bytes], ids: Any, *, directed: bool) -> Tex
         weights=edges["weights"],
         directed=directed,
         labels=labels,
-        features=unpack_tensors(parts["features.safetensors"])["features"]
+        features=decode_tensors(parts["features.safetensors"])["features"]
         if "features.safetensors" in parts
         else None,
     )

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from dmte.errors import StorageError
-from dmte.runtime.optional import need
+from dmte.runtime.optional import require
 from dmte.storage.atomic_file import new_file
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def blank(width: float, height: float) -> "Figure":
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    need("matplotlib", extra="plots", purpose="a picture")
+    require("matplotlib", extra="plots", purpose="a picture")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -28,7 +28,7 @@ from dmte.errors import ConfigError, warn
 from dmte.network import TextualNetwork
 from dmte.plotting.figure import COLORS, SHAPES, blank, refuse_unknown_kind, save_figure
 from dmte.plotting.label_placement import Box, Free, Places, Ways, beside, rings, thickest
-from dmte.runtime.optional import need
+from dmte.runtime.optional import require
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Half, Way
 
@@ -192,7 +192,7 @@ def _tsne(rows: Float[np.ndarray, "vertices dim"], start: Places, seed: int) -> 
 
 
 def _umap(rows: Float[np.ndarray, "vertices dim"], start: Places, seed: int) -> Places:
-    umap = need("umap", extra="umap", purpose="a map by UMAP", package="umap-learn")
+    umap = require("umap", extra="umap", purpose="a map by UMAP", package="umap-learn")
     neighbors = min(15, len(rows) - 1)
     model = umap.UMAP(n_neighbors=neighbors, init=start, random_state=seed, n_jobs=1)
     return np.asarray(model.fit_transform(rows.astype(np.float32)), dtype=np.float64)

@@ -6,10 +6,10 @@ from typing import Any
 from dmte.errors import MissingExtraError
 
 
-def need(module: str, *, extra: str, purpose: str, package: str | None = None) -> Any:
+def require(module: str, *, extra: str, purpose: str, package: str | None = None) -> Any:
     """Return an optional module; ``package`` is what pip calls it, if not the same.
 
-    >>> need("json", extra="json", purpose="a list").dumps([1])
+    >>> require("json", extra="json", purpose="a list").dumps([1])
     '[1]'
 
     Raises:

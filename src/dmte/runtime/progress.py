@@ -22,7 +22,7 @@ def track(
 
     A ``total`` is how many steps there are, where they are not to be held all at once.
 
-    >>> with listening(print):
+    >>> with report_to(print):
     ...     for _ in track(range(2), part=1, of=2):
     ...         pass
     0.75
@@ -37,7 +37,7 @@ def track(
 def reach(share: float) -> None:
     """Say which share is done, where there are no steps to count.
 
-    >>> with listening(print):
+    >>> with report_to(print):
     ...     reach(0.25)
     0.25
     """
@@ -52,7 +52,7 @@ def finish() -> None:
 
 
 @contextmanager
-def listening(listener: Listener) -> Iterator[None]:
+def report_to(listener: Listener) -> Iterator[None]:
     """Let ``listener`` know how far the fits within are."""
     token = _listener.set(listener)
     try:

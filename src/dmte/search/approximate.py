@@ -19,10 +19,10 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from dmte.errors import StorageError, warn
-from dmte.runtime.optional import need
+from dmte.runtime.optional import require
 from dmte.runtime.progress import reach, track
 from dmte.search.exact import Found, check_count, row_lengths, unit_rows
-from dmte.storage.codec import pack_json, unpack_json
+from dmte.storage.codec import decode_json, encode_json
 from dmte.storage.folder import is_stored, read_parts, write_parts
 
 CONNECTIVITY = 16  # Neighbors of a row in the graph.
@@ -105,7 +105,7 @@ class ApproximateIndex:
 
 
 @dataclass(slots=True, eq=False)
-class Indexes:
+class IndexCache:
     """The index of every half of some vectors, made when it is first needed."""
 
     folder: Path | None = None
@@ -128,10 +128,10 @@ class Indexes:
         place, digest = index_folder(self.folder, half), _digest(table)
         if is_stored(place):
             parts = read_parts(place)
-            if unpack_json(parts["about.json"])["sha256"] == digest:
+            if decode_json(parts["about.json"])["sha256"] == digest:
                 return ApproximateIndex.from_bytes(parts["graph.usearch"])
         index = ApproximateIndex.of(table)
-        about = pack_json({"sha256": digest, "rows": len(index), "half": half})
+        about = encode_json({"sha256": digest, "rows": len(index), "half": half})
         try:
             write_parts(place, {"about.json": about, "graph.usearch": index.to_bytes()})
         except StorageError as problem:
@@ -165,4 +165,4 @@ def _score_again(
 
 
 def _usearch() -> Any:
-    return need("usearch.index", extra="search", purpose="approximate search", package="usearch")
+    return require("usearch.index", extra="search", purpose="approximate search", package="usearch")

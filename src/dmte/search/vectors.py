@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 
 from dmte.errors import ConfigError
 from dmte.runtime.spelling import find_position
-from dmte.search.approximate import Indexes
+from dmte.search.approximate import IndexCache
 from dmte.search.exact import Found, nearest
 from dmte.settings import Half
 
@@ -43,14 +43,14 @@ class Search:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class NamedVectors:
+class VectorTable:
     """A table with a row per vertex, its text half on the left, and the position of every id."""
 
     ids: Sequence[str]
     table: Float[np.ndarray, "vertices dim"]
     text_dim: int
     positions: Mapping[str, int]
-    indexes: Indexes = field(default_factory=Indexes)
+    indexes: IndexCache = field(default_factory=IndexCache)
 
     def half(self, which: Half) -> Float[np.ndarray, "vertices some"]:
         """Return the text half, the structure half, or both.

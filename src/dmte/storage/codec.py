@@ -20,7 +20,7 @@ REPAIR = "restore it from a copy, or save again"
 _KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "BOOL": "?"}
 
 
-def pack_tensors(tensors: Mapping[str, "torch.Tensor"]) -> bytes:
+def encode_tensors(tensors: Mapping[str, "torch.Tensor"]) -> bytes:
     """Return the tensors as safetensors; equal tensors give equal bytes."""
     import torch
     from safetensors.torch import save
@@ -30,8 +30,8 @@ def pack_tensors(tensors: Mapping[str, "torch.Tensor"]) -> bytes:
     return save({name: t.detach().cpu().clone(memory_format=layout) for name, t in tensors.items()})
 
 
-def unpack_tensors(data: bytes) -> dict[str, "torch.Tensor"]:
-    """Return the tensors that ``pack_tensors`` packed, on the CPU.
+def decode_tensors(data: bytes) -> dict[str, "torch.Tensor"]:
+    """Return the tensors that ``encode_tensors`` packed, on the CPU.
 
     Raises:
         StorageError: If the bytes are not safetensors.
@@ -46,7 +46,7 @@ def unpack_tensors(data: bytes) -> dict[str, "torch.Tensor"]:
 
 
 def view_tensors(data: mmap.mmap | bytes) -> dict[str, "NDArray[Any]"]:
-    """Return the tensors that ``pack_tensors`` packed as arrays over the same memory.
+    """Return the tensors that ``encode_tensors`` packed as arrays over the same memory.
 
     That is a header's length in eight bytes, the header in JSON with kind, shape and place of every
     tensor, and the numbers themselves.
@@ -71,10 +71,10 @@ def view_tensors(data: mmap.mmap | bytes) -> dict[str, "NDArray[Any]"]:
         raise StorageError(f"{len(data)} bytes are not safetensors: {error}; {REPAIR}") from error
 
 
-def pack_json(value: object) -> bytes:
+def encode_json(value: object) -> bytes:
     r"""Return the value as JSON that people can read; equal values give equal bytes.
 
-    >>> pack_json({"hops": 4, "dim": 200})
+    >>> encode_json({"hops": 4, "dim": 200})
     b'{\n  "dim": 200,\n  "hops": 4\n}\n'
 
     Raises:
@@ -87,8 +87,8 @@ def pack_json(value: object) -> bytes:
         raise StorageError(f"a value has no form in JSON: {error}; convert it first") from error
 
 
-def unpack_json(data: bytes, name: str = "a part") -> Any:
-    """Return the value that ``pack_json`` packed; the name is for the error.
+def decode_json(data: bytes, name: str = "a part") -> Any:
+    """Return the value that ``encode_json`` packed; the name is for the error.
 
     Raises:
         StorageError: If the bytes are not JSON in UTF-8.

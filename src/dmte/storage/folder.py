@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dmte.errors import StorageError
-from dmte.storage.codec import REPAIR, pack_json, unpack_json
+from dmte.storage.codec import REPAIR, decode_json, encode_json
 
 if sys.platform != "win32":
     import fcntl
@@ -62,7 +62,7 @@ def write_parts(folder: Path, parts: Mapping[str, bytes], card: str | None = Non
         ) from error
 
 
-def refuse_unwritable(folder: Path) -> None:
+def check_writable(folder: Path) -> None:
     """Find out before long work that ``write_parts`` could not write here; makes nothing.
 
     Raises:
@@ -154,13 +154,13 @@ class _Manifest:
 
 def _seal(content: Mapping[str, object]) -> bytes:
     """Return the content as JSON together with the SHA-256 of that JSON."""
-    return pack_json({**content, "sha256": _sha256(pack_json(content))})
+    return encode_json({**content, "sha256": _sha256(encode_json(content))})
 
 
 def _unseal(data: bytes) -> dict[str, Any]:
     """Return what was sealed, or nothing if a single bit has changed."""
     with suppress(StorageError):
-        content = unpack_json(data)
+        content = decode_json(data)
         if isinstance(content, dict) and content.pop("sha256", None) and _seal(content) == data:
             return content
     return {}

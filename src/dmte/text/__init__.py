@@ -6,8 +6,8 @@ from typing import Any
 
 from dmte.text.bilstm import BiLSTM
 from dmte.text.encoder import TextEncoder
-from dmte.text.frozen import FixedTexts
-from dmte.text.precomputed import EncoderInput, FeatureRows, FrozenFeatures, encoder_input
+from dmte.text.frozen import FrozenEncoder
+from dmte.text.precomputed import EncoderInput, FeatureRows, PrecomputedFeatures, encoder_input
 from dmte.text.spectral import SpectralWords
 from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize, tokenized
 from dmte.text.word_average import WordAverage
@@ -18,7 +18,7 @@ ENCODERS: Mapping[str, type[TextEncoder[Any, Any]]] = MappingProxyType(
         "word-average": WordAverage,
         "bilstm": BiLSTM,
         "spectral": SpectralWords,
-        "features": FrozenFeatures,
+        "features": PrecomputedFeatures,
     }
 )
 """Every text encoder, by the name the command line uses."""
@@ -28,9 +28,9 @@ __all__ = [
     "BiLSTM",
     "EncoderInput",
     "FeatureRows",
-    "FixedTexts",
-    "FrozenFeatures",
+    "FrozenEncoder",
     "LearnedWeights",
+    "PrecomputedFeatures",
     "SpectralWords",
     "TextEncoder",
     "TokenizedTexts",

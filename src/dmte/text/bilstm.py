@@ -19,7 +19,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dmte.distributed.group import ALONE, Team
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.errors import ConfigError
 from dmte.runtime.seeding import truncated_gaussian
 from dmte.text.encoder import TextEncoder
@@ -52,11 +52,11 @@ class SortedTexts:
     num_texts: int
 
     @classmethod
-    def of(cls, texts: TokenizedTexts, team: Team = ALONE) -> "SortedTexts":
+    def of(cls, texts: TokenizedTexts, group: ProcessGroup = SINGLE_PROCESS) -> "SortedTexts":
         """Return ``texts``, or those of this process, cut at ``MAX_WORDS`` and sorted."""
         lengths = texts.lengths().clamp(max=MAX_WORDS)
         order = lengths.argsort(descending=True, stable=True)[: int((lengths > 0).sum())]
-        order = order[team.rank :: team.size]  # Everybody gets long ones and short ones.
+        order = order[group.rank :: group.size]  # Everybody gets long ones and short ones.
         blocks = tuple(
             Positions.of(texts, some, lengths[some])
             for some in (order.split(BLOCK) if len(order) else ())
@@ -71,7 +71,7 @@ class BiLSTM(TextEncoder[TokenizedTexts, SortedTexts]):
         super().__init__(vocabulary_size, dim, generator)
         if dim % 2:
             raise ConfigError(f"a Bi-LSTM needs an even width of text vectors, not {dim}")
-        self._team = ALONE
+        self._team = SINGLE_PROCESS
         self.words = truncated_gaussian(vocabulary_size, dim, generator)
         self.there = _lstm(dim, generator)
         self.back = _lstm(dim, generator)
@@ -82,19 +82,19 @@ class BiLSTM(TextEncoder[TokenizedTexts, SortedTexts]):
 
     def forward(self, prepared: SortedTexts) -> Float[Tensor, "texts dim"]:
         """Return the mean hidden state of every text."""
-        words = self._team.all_columns(self.words, self.dim)
+        words = self._team.all_gather(self.words, self.dim)
         # The zero keeps the result tied to the parameters when there is no word at all.
         features = words.new_zeros(prepared.num_texts, self.dim) + 0 * words.sum()
         if prepared.blocks:
             sums = torch.cat([self._summed_states(block, words) for block in prepared.blocks])
             means = sums / prepared.lengths.unsqueeze(1)
             features = features.index_copy(0, prepared.order, means)
-        return self._team.sum_own(features)
+        return self._team.reduce_scatter(features)
 
-    def divide(self, team: Team) -> dict[str, int]:
+    def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the own columns of the word vectors, and read only some of the texts."""
-        self.words = nn.Parameter(self.words.detach()[:, team.own(self.dim)].clone())
-        self._team = team
+        self.words = nn.Parameter(self.words.detach()[:, group.column_slice(self.dim)].clone())
+        self._team = group
         return {"words": 1}
 
     def _summed_states(

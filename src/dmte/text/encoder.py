@@ -17,7 +17,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dmte.distributed.group import Team
+from dmte.distributed.group import ProcessGroup
 
 Texts = TypeVar("Texts")
 Prepared = TypeVar("Prepared")
@@ -51,7 +51,7 @@ class TextEncoder(nn.Module, ABC, Generic[Texts, Prepared]):
     def forward(self, prepared: Prepared) -> Float[Tensor, "texts dim"]:
         """Return X."""
 
-    def divide(self, team: Team) -> dict[str, int]:  # noqa: ARG002
+    def divide(self, group: ProcessGroup) -> dict[str, int]:  # noqa: ARG002
         """Keep only the own columns of tables; return the axis along which each is divided.
 
         Unless an encoder says how, every process keeps all of it and makes all of X.

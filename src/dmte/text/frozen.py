@@ -12,12 +12,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dmte.distributed.group import ALONE, Team
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.kernels.row_norms import unit_rows
 from dmte.text.encoder import TextEncoder, Texts
 
 
-class FixedTexts(TextEncoder[Texts, Tensor]):
+class FrozenEncoder(TextEncoder[Texts, Tensor]):
     """X = B V with rows of length 1; zero until it is started."""
 
     directions: Float[Tensor, "columns dim"]
@@ -25,7 +25,7 @@ class FixedTexts(TextEncoder[Texts, Tensor]):
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
         super().__init__(vocabulary_size, dim, generator)
-        self.team = ALONE
+        self.group = SINGLE_PROCESS
         self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
 
     @abstractmethod
@@ -36,21 +36,21 @@ class FixedTexts(TextEncoder[Texts, Tensor]):
     def project(self, texts: Texts) -> Float[Tensor, "texts dim"]:
         """Return B V; its first columns are those of a narrower encoder."""
 
-    def narrowed(self, dim: int) -> "FixedTexts[Texts]":
+    def narrowed(self, dim: int) -> "FrozenEncoder[Texts]":
         """Return the same with the ``dim`` strongest of its directions."""
         narrow = type(self)(len(self.directions), dim, torch.Generator())
         narrow.load_state_dict(self.state_dict() | {"directions": self.directions[:, :dim]})
         return narrow
 
-    def divide(self, team: Team) -> dict[str, int]:
+    def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the own columns of V, which are those of X."""
-        self.directions = self.directions[:, team.own(self.dim)].clone()
-        self.team = team
+        self.directions = self.directions[:, group.column_slice(self.dim)].clone()
+        self.group = group
         return {"directions": 1}
 
     def prepare(self, texts: Texts) -> Float[Tensor, "texts dim"]:
         """Return X, which no step changes."""
-        return unit_rows(self.project(texts), self.team)
+        return unit_rows(self.project(texts), self.group)
 
     def forward(self, prepared: Float[Tensor, "texts dim"]) -> Float[Tensor, "texts dim"]:
         """Return X."""

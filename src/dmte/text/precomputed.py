@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.errors import ConfigError
-from dmte.text.frozen import FixedTexts
+from dmte.text.frozen import FrozenEncoder
 from dmte.text.tfidf import strongest_directions
 from dmte.text.vocabulary import TokenizedTexts
 
@@ -38,7 +38,7 @@ class FeatureRows:
         """Return the rows of ``vertices``."""
         return FeatureRows(self.rows[vertices])
 
-    def thinned(self, share: float, generator: torch.Generator) -> "FeatureRows":  # noqa: ARG002
+    def dropout_words(self, share: float, generator: torch.Generator) -> "FeatureRows":  # noqa: ARG002
         """Return the same rows: there are no words to leave out."""
         return self
 
@@ -65,7 +65,7 @@ def encoder_input(
     return FeatureRows(features)
 
 
-class FrozenFeatures(FixedTexts[FeatureRows]):
+class PrecomputedFeatures(FrozenEncoder[FeatureRows]):
     """X = F V with rows of length 1; zero until it is started."""
 
     def start(  # Features have no letters.

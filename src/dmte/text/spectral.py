@@ -16,9 +16,9 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dmte.text.encoder import WordParts
-from dmte.text.frozen import FixedTexts
-from dmte.text.subwords import are_short, words_with_groups
-from dmte.text.tfidf import steep_rarity, strongest_directions, weigh_words
+from dmte.text.frozen import FrozenEncoder
+from dmte.text.subwords import are_short, subword_matrix
+from dmte.text.tfidf import steep_idf, strongest_directions, weigh_words
 from dmte.text.vocabulary import TokenizedTexts
 
 NUM_ITERATIONS = 4
@@ -26,7 +26,7 @@ NUM_ITERATIONS = 4
 take with eight."""
 
 
-class SpectralWords(FixedTexts[TokenizedTexts]):
+class SpectralWords(FrozenEncoder[TokenizedTexts]):
     """X = B V with rows of length 1; zero until it is started."""
 
     rarities: Float[Tensor, " words"]
@@ -37,10 +37,10 @@ class SpectralWords(FixedTexts[TokenizedTexts]):
 
     def start(self, texts: TokenizedTexts, seed: int, *, letters: bool | None = None) -> None:
         """Find the strongest directions of ``texts``, where they are short by letters too."""
-        rarities = steep_rarity(texts)
+        rarities = steep_idf(texts)
         words = weigh_words(texts, rarities, damped=True).astype(np.float32)
         by_letters = are_short(texts) if letters is None else letters
-        parts = words_with_groups(texts.words).astype(np.float32) if by_letters else None
+        parts = subword_matrix(texts.words).astype(np.float32) if by_letters else None
         directions = strongest_directions(words, self.dim, seed, NUM_ITERATIONS, parts)
         self.directions.copy_(torch.from_numpy(directions))
         self.rarities.copy_(torch.from_numpy(rarities))

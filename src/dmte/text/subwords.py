@@ -30,10 +30,10 @@ def are_short(texts: TokenizedTexts) -> bool:
     return len(read) > 0 and bool(np.median(read) < FEW_WORDS)
 
 
-def words_with_groups(words: Sequence[str]) -> sp.csr_array:
+def subword_matrix(words: Sequence[str]) -> sp.csr_array:
     """Return T: a row per word, a column per word, and one per group that only some words have.
 
-    >>> words_with_groups(["cat", "cats", "dog"]).toarray().round(1).tolist()
+    >>> subword_matrix(["cat", "cats", "dog"]).toarray().round(1).tolist()
     [[1.0, 0.0, 0.0, 0.6, 0.6, 0.6], [0.0, 1.0, 0.0, 0.6, 0.6, 0.6], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]
     """
     numbers: dict[str, int] = {}

@@ -24,13 +24,13 @@ NUM_POWER_ITERATIONS = 7  # scikit-learn's for few dimensions; singular values o
 NUM_SPARE_DIRECTIONS = 10  # Sought and dropped, so that the others are found well.
 
 
-def rarity(texts: TokenizedTexts) -> Float[np.ndarray, " words"]:
+def idf(texts: TokenizedTexts) -> Float[np.ndarray, " words"]:
     """Return 1 + ln((1 + N) / (1 + N_w)) of every word."""
     weights: np.ndarray = 1 + np.log((1 + len(texts)) / (1 + _document_counts(texts)))
     return weights
 
 
-def steep_rarity(texts: TokenizedTexts) -> Float[np.ndarray, " words"]:
+def steep_idf(texts: TokenizedTexts) -> Float[np.ndarray, " words"]:
     """Return ln((1 + N) / N_w) of every word, as if one that stands nowhere stood in one text."""
     weights: np.ndarray = np.log((1 + len(texts)) / np.maximum(_document_counts(texts), 1))
     return weights

@@ -44,7 +44,7 @@ class TokenizedTexts:
         tokens = self.tokens[self.offsets[which].repeat_interleave(lengths) + within]
         return TokenizedTexts(tokens, offsets, self.words)
 
-    def thinned(self, share: float, generator: torch.Generator) -> "TokenizedTexts":
+    def dropout_words(self, share: float, generator: torch.Generator) -> "TokenizedTexts":
         """Return the texts without about ``share`` of their words, each left out by a draw."""
         kept = torch.rand(len(self.tokens), generator=generator) >= share
         before = torch.cat([kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)])

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dmte.distributed.group import Team
+from dmte.distributed.group import ProcessGroup
 from dmte.kernels.sparse import SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
 from dmte.text.encoder import TextEncoder, WordParts
@@ -32,9 +32,9 @@ class WordAverage(TextEncoder[TokenizedTexts, SparseMatrix]):
         """Return B E_w."""
         return prepared @ self.words
 
-    def divide(self, team: Team) -> dict[str, int]:
+    def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the own columns of E_w, which are those of X."""
-        self.words = nn.Parameter(self.words.detach()[:, team.own(self.dim)].clone())
+        self.words = nn.Parameter(self.words.detach()[:, group.column_slice(self.dim)].clone())
         return {"words": 1}
 
     def word_parts(self, texts: TokenizedTexts) -> WordParts:

@@ -39,11 +39,11 @@ class LearnedWeights(TextEncoder[TokenizedTexts, SparseMatrix]):
     def forward(self, prepared: SparseMatrix) -> Float[Tensor, "texts dim"]:
         """Return X."""
         weighed = self.emphasis.exp().unsqueeze(1) * self.words.directions
-        return unit_rows(prepared @ weighed, self.words.team)
+        return unit_rows(prepared @ weighed, self.words.group)
 
-    def settled(self) -> SpectralWords:
+    def fold_weights(self) -> SpectralWords:
         """Return what reads texts from now on, with e^θ in its rarities."""
-        shared = (self.words.directions, self.words.team)
+        shared = (self.words.directions, self.words.group)
         settled = deepcopy(self.words, {id(one): one for one in shared})
         settled.rarities *= self.emphasis.detach().exp()
         return settled

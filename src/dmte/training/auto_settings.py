@@ -5,7 +5,7 @@ recommended recipe, on networks with few edges, trains three times from the same
 holding other edges back, and takes the mean of what was learned: when to stop is told by few edges,
 and three such tellings are steadier than one. A resumed run ends in the same bits.
 
-A team of processes makes the same steps together, each with some of the columns (team.py). What is
+A group of processes makes the same steps together, each with some of the columns. What is
 held back, the order of edges, the negatives and when to stop are the same for all of them.
 """
 
@@ -17,60 +17,64 @@ from typing import Any, NamedTuple
 import torch
 from torch.nn.functional import normalize
 
-from dmte.distributed.group import Team
+from dmte.distributed.group import ProcessGroup
 from dmte.errors import ConfigError, TrainingError
-from dmte.metrics import NOISE, Judged, auc, auc_difference_error
+from dmte.metrics import NOISE, PairScores, auc, auc_difference_error
 from dmte.model.assemble import shared
 from dmte.model.build import build_model, embed_network
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
-from dmte.text import ENCODERS, EncoderInput, FeatureRows, FixedTexts, TokenizedTexts
+from dmte.text import ENCODERS, EncoderInput, FeatureRows, FrozenEncoder, TokenizedTexts
 from dmte.text.subwords import are_short
-from dmte.training.validation import HeldBack
+from dmte.training.validation import ValidationEdges
 
-FEWEST_HELD_BACK = 8
+MIN_VALIDATION_EDGES = 8
 """Edges by which to tell whether learning from diffused texts helps."""
 
-ENOUGH_HELD_BACK = 1000
+ENOUGH_VALIDATION_EDGES = 1000
 """Edges by which one training tells when to stop about as well as three."""
 
 NUM_FOLDS = 3
 """Trainings where there are fewer."""
 
 
-def reads_letters(settings: Settings, texts: TokenizedTexts) -> bool:
+def auto_letters(settings: Settings, texts: TokenizedTexts) -> bool:
     """Return whether groups of letters are read beside words, which only spectral texts have."""
     if settings.encoder != "spectral":
         return False
     return are_short(texts) if settings.letters is None else settings.letters
 
 
-def learns_words(settings: Settings, held_back: int) -> bool:
+def auto_word_weights(settings: Settings, held_back: int) -> bool:
     """Return whether weights of words are learned, when so many edges can be held back."""
     if settings.encoder != "spectral":
         return False
     return _are_few(held_back) if settings.word_weights is None else settings.word_weights
 
 
-def chooses_share(settings: Settings) -> bool:
+def auto_structure_share(settings: Settings) -> bool:
     """Return whether held-back edges choose what share of a score links alone have."""
-    return settings.structure_share is None and settings.dim is None and settings.can_share
+    return (
+        settings.structure_share is None
+        and settings.dim is None
+        and settings.supports_structure_share
+    )
 
 
-def chooses_power(settings: Settings) -> bool:
+def auto_degree_power(settings: Settings) -> bool:
     """Return whether held-back edges choose how long the vectors of linked vertices are."""
-    return settings.degree_power is None and settings.can_share
+    return settings.degree_power is None and settings.supports_structure_share
 
 
 def num_folds(settings: Settings, held_back: int) -> int:
     """Return how often to train, when so many edges can be held back."""
     if settings.folds is not None:
         return settings.folds
-    return NUM_FOLDS if settings.is_all_text and _are_few(held_back) else 1
+    return NUM_FOLDS if settings.is_text_only and _are_few(held_back) else 1
 
 
 def _are_few(held_back: int) -> bool:
-    return 0 < held_back < ENOUGH_HELD_BACK
+    return 0 < held_back < ENOUGH_VALIDATION_EDGES
 
 
 SHARES = (0.2, 0.5, 0.8)
@@ -81,7 +85,7 @@ LEAST_GAIN = 0.0025
 was 0.001 at most, on eight networks."""
 
 
-def chosen_share(judged: Sequence[tuple[Judged, Judged]]) -> float:
+def choose_structure_share(judged: Sequence[tuple[PairScores, PairScores]]) -> float:
     """Return the β that tells held-back edges best, or 0 where that is no clear gain.
 
     Every training of a network holds other edges back, and has judged them by text and by walks.
@@ -100,7 +104,7 @@ class _Gain(NamedTuple):
         return self.mean >= max(LEAST_GAIN, NOISE * self.error)
 
 
-def _gain(judged: Sequence[tuple[Judged, Judged]], share: float) -> _Gain:
+def _gain(judged: Sequence[tuple[PairScores, PairScores]], share: float) -> _Gain:
     """Return how much better held-back edges are told with a share than by texts alone."""
     pairs = [(shared(text, walks, share), text) for text, walks in judged]
     errors = [auc_difference_error(mixed, text) for mixed, text in pairs]
@@ -112,26 +116,26 @@ POWERS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
 """What a is chosen from. Above, sparse networks gain a little AUC more, and the pairs that score
 highest become those of hubs, linked or not: average precision falls."""
 
-FEWEST_JUDGING = 12
+MIN_JUDGING = 12
 """Held-back edges by which to choose; with 10 the choice cost 14 drawn networks of 80 vertices 0.1
 on average and 1.6 at worst, with 12 to 15 it gained real ones 1 to 2."""
 
 
-def chosen_power(judged: Sequence[tuple[Judged, Judged]]) -> float:
+def choose_degree_power(judged: Sequence[tuple[PairScores, PairScores]]) -> float:
     """Return the a that tells held-back edges best; of equally good ones the smallest, of few 0.
 
     Every training of a network holds other edges back: what these pairs score at length 1, and the
     products of their lengths for a = 1.
     """
-    if not judged or min(len(unit.edges) for unit, _ in judged) < FEWEST_JUDGING:
+    if not judged or min(len(unit.edges) for unit, _ in judged) < MIN_JUDGING:
         return 0.0
     found = {power: fmean(auc(*_scored(*one, power)) for one in judged) for power in POWERS}
     return max(POWERS, key=lambda power: found[power])
 
 
-def _scored(unit: Judged, products: Judged, power: float) -> Judged:
-    """Return the scores of stretched vectors."""
-    return Judged(*(a * b**power for a, b in zip(unit, products, strict=True)))
+def _scored(unit: PairScores, products: PairScores, power: float) -> PairScores:
+    """Return the scores of scale_by_degree vectors."""
+    return PairScores(*(a * b**power for a, b in zip(unit, products, strict=True)))
 
 
 WIDTHS = (64, 128, 256, 512)
@@ -143,10 +147,10 @@ UNTRIED_WIDTH = 128
 
 def spectral_start(
     settings: Settings,
-    splits: Sequence[tuple[TextualNetwork, HeldBack | None]],
+    splits: Sequence[tuple[TextualNetwork, ValidationEdges | None]],
     texts: EncoderInput,
     seed: int,
-) -> FixedTexts[Any]:
+) -> FrozenEncoder[Any]:
     """Return the encoder with its directions found, as wide as the settings or the edges say.
 
     Raises:
@@ -155,7 +159,7 @@ def spectral_start(
     widths = _widths(texts) if settings.dim is None else (settings.half,)
     kind = ENCODERS[settings.encoder]
     widest = kind(texts.vocabulary_size, max(widths), torch.Generator())
-    if not isinstance(widest, FixedTexts):
+    if not isinstance(widest, FrozenEncoder):
         raise ConfigError(f"the texts of the encoder {settings.encoder!r} are learned, not fixed")
     widest.start(texts, seed, letters=settings.letters)
     if not bool(widest.directions.any()):
@@ -180,32 +184,32 @@ def spectral_start(
 
 def divided_start(
     settings: Settings,
-    splits: Sequence[tuple[TextualNetwork, HeldBack | None]],
+    splits: Sequence[tuple[TextualNetwork, ValidationEdges | None]],
     texts: EncoderInput,
     seed: int,
-    team: Team,
-) -> FixedTexts[Any]:
-    """Return the own columns of the encoder that the first process of a team has found.
+    group: ProcessGroup,
+) -> FrozenEncoder[Any]:
+    """Return the own columns of the encoder that the first process of a group has found.
 
     Others do not look for themselves: another processor may find another sign or another width.
 
     Raises:
         TrainingError: There are no words.
     """
-    found = team.let_first(lambda: spectral_start(settings, splits, texts, seed))
-    if team.size == 1 and found is not None:
+    found = group.run_on_rank_zero(lambda: spectral_start(settings, splits, texts, seed))
+    if group.size == 1 and found is not None:
         return found
-    width = int(team.say("" if found is None else str(found.dim)))
-    own: FixedTexts[Any] = ENCODERS[settings.encoder](  # type: ignore[assignment]
+    width = int(group.broadcast_string("" if found is None else str(found.dim)))
+    own: FrozenEncoder[Any] = ENCODERS[settings.encoder](  # type: ignore[assignment]
         texts.vocabulary_size, width, torch.Generator()
     )
-    axes = own.divide(team)
+    axes = own.divide(group)
     for name, table in list(own.named_buffers()):
         whole = None if found is None else found.get_buffer(name)
         if name in axes:
-            own.register_buffer(name, team.from_first(whole, len(table), width, table.dtype))
+            own.register_buffer(name, group.scatter(whole, len(table), width, table.dtype))
         else:
-            own.register_buffer(name, team.copy_of_first(table if whole is None else whole))
+            own.register_buffer(name, group.broadcast(table if whole is None else whole))
     return own
 
 

@@ -2,7 +2,7 @@
 
 A checkpoint holds the position and, of every fold, the parameters, Adam's state and the best
 parameters so far. Random numbers are a function of seed and position (randomness.py), so no
-generator needs saving. Tables are stored whole, whoever held them: a team of any size can go on.
+generator needs saving. Tables are stored whole, whoever held them: a group of any size can go on.
 """
 
 import math
@@ -13,14 +13,14 @@ from typing import Any
 
 from torch import Tensor
 
-from dmte.distributed.group import ALONE, Team, opened_by_all
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup, run_on_all
 from dmte.errors import ConfigError, StorageError
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import history_from_json, history_to_json
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
 from dmte.settings import Settings
-from dmte.storage.codec import pack_json, pack_tensors, unpack_json, unpack_tensors
+from dmte.storage.codec import decode_json, decode_tensors, encode_json, encode_tensors
 from dmte.storage.folder import is_stored, part_names, read_parts, write_parts
 from dmte.training.fold import Fold
 from dmte.training.run import TrainingRun
@@ -52,7 +52,7 @@ class Checkpoints:
     def save_if_due(self, run: TrainingRun) -> None:
         """Store ``run`` after an epoch, if it is time and there is more to come.
 
-        All processes of a team have to call it, and go by the clock of the first one.
+        All processes of a group have to call it, and go by the clock of the first one.
 
         Raises:
             StorageError: The folder holds something else or cannot be written.
@@ -67,20 +67,20 @@ class Checkpoints:
     def _is_due(self, run: TrainingRun) -> bool:
         if self.every is None:
             is_time = time.perf_counter() >= self._not_before
-            return run.team.say("due" if is_time else "") == "due"
+            return run.group.broadcast_string("due" if is_time else "") == "due"
         return self.every > 0 and run.epoch % self.every == 0
 
 
 def save_checkpoint(run: TrainingRun, folder: Path) -> None:
     """Store ``run`` as it stands; the checkpoint that was there stays whole until replaced.
 
-    All processes of a team have to call it; the first one writes.
+    All processes of a group have to call it; the first one writes.
 
     Raises:
         StorageError: The folder holds something else or cannot be written.
     """
     position = {
-        "settings": run.asked_for.to_dict(),
+        "settings": run.requested_settings.to_dict(),
         "seed": run.seed,
         "fingerprint": run.network.fingerprint(),
         "epoch": run.epoch,
@@ -88,28 +88,32 @@ def save_checkpoint(run: TrainingRun, folder: Path) -> None:
             {
                 "auc": best.auc,
                 "epoch": best.epoch,
-                "looks_since": best.looks_since,
+                "looks_since": best.checks_without_improvement,
                 "last_auc": best.last_auc,
             }
             for best in (fold.best for fold in run.folds)
         ],
         "history": history_to_json(run.history),
     } | environment()
-    parts = {POSITION: pack_json(position)}
+    parts = {POSITION: encode_json(position)}
     for fold in run.folds:
         held = (fold.parameters(), _optimizer_state(fold), fold.best.parameters or {})
         for what, tables in zip(KINDS, held, strict=True):
             whole = _gathered(fold.model, tables, run.settings.half)
-            if run.team.is_first:
-                parts[f"{what}-{fold.number}.safetensors"] = pack_tensors(whole)
+            if run.group.is_rank_zero:
+                parts[f"{what}-{fold.number}.safetensors"] = encode_tensors(whole)
     card = f"# A dmte checkpoint\n\nAfter epoch {run.epoch}.\n"
-    run.team.let_first(lambda: write_parts(folder, parts, card=card))
+    run.group.run_on_rank_zero(lambda: write_parts(folder, parts, card=card))
 
 
 def load_checkpoint(
-    folder: Path, network: TextualNetwork, settings: Settings, seed: int, team: Team = ALONE
+    folder: Path,
+    network: TextualNetwork,
+    settings: Settings,
+    seed: int,
+    group: ProcessGroup = SINGLE_PROCESS,
 ) -> TrainingRun:
-    """Return the run stored in ``folder``, ready to go on, with a team of any size.
+    """Return the run stored in ``folder``, ready to go on, with a group of any size.
 
     Only the number of epochs may differ from what the run was started with.
 
@@ -117,11 +121,11 @@ def load_checkpoint(
         StorageError: There is no checkpoint, or it is damaged.
         ConfigError: It belongs to other settings, another seed or another network.
     """
-    position = opened_by_all(team, lambda: _position_of(folder, network, settings, seed))
-    run = TrainingRun(network, settings, seed, team=team)
+    position = run_on_all(group, lambda: _position_of(folder, network, settings, seed))
+    run = TrainingRun(network, settings, seed, group=group)
     run.epoch = position["epoch"]
     run.history = history_from_json(position["history"])
-    opened_by_all(team, lambda: _restore(run, folder, position["best"]))
+    run_on_all(group, lambda: _restore(run, folder, position["best"]))
     return run
 
 
@@ -133,7 +137,7 @@ def _position_of(
         raise StorageError(f"there is no checkpoint in {folder}; start without resuming")
     if POSITION not in part_names(folder):
         raise StorageError(f"{folder} holds no checkpoint")
-    position: dict[str, Any] = unpack_json(read_parts(folder, [POSITION])[POSITION])
+    position: dict[str, Any] = decode_json(read_parts(folder, [POSITION])[POSITION])
     if "history" not in position:
         raise StorageError(f"the checkpoint in {folder} is of an older version; start anew")
     _refuse_other_run(
@@ -163,11 +167,11 @@ def _restore(run: TrainingRun, folder: Path, bests: list[dict[str, Any]]) -> Non
 def _read_own(folder: Path, what: str, fold: Fold, width: int) -> dict[str, Tensor]:
     """Return a fold's tables, of each the columns, or rows, of this process."""
     name = f"{what}-{fold.number}.safetensors"
-    tables = unpack_tensors(read_parts(folder, [name])[name])
+    tables = decode_tensors(read_parts(folder, [name])[name])
     model = fold.model
-    if model.team.size == 1:
+    if model.group.size == 1:
         return tables
-    own = model.team.own(width)
+    own = model.group.column_slice(width)
     return {
         name: table.narrow(axis, own.start, own.stop - own.start).clone()
         if (axis := _axis(model, name, table)) is not None
@@ -177,11 +181,11 @@ def _read_own(folder: Path, what: str, fold: Fold, width: int) -> dict[str, Tens
 
 
 def _gathered(model: DiffusionMaps, tables: dict[str, Tensor], width: int) -> dict[str, Tensor]:
-    """Return whole tables on the first process of the team; none on the others."""
+    """Return whole tables on the first process of the group; none on the others."""
     whole = {
         name: table
         if (axis := _axis(model, name, table)) is None
-        else model.team.on_first(table, width, axis)
+        else model.group.gather(table, width, axis)
         for name, table in sorted(tables.items())  # Everybody sends in the same order.
     }
     return {name: table for name, table in whole.items() if table is not None}

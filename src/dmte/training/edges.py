@@ -18,7 +18,7 @@ from dmte.network.split import pair_numbers
 from dmte.network.textual_network import TextualNetwork, adjacency_matrix
 from dmte.runtime.seeding import generator_for
 
-MOST_UNLINKED = 5000
+MAX_UNLINKED = 5000
 """Vertices without an edge that take part in training at most."""
 
 
@@ -107,7 +107,7 @@ def sample_unlinked(network: TextualNetwork, seed: int) -> Int[Tensor, " unlinke
     is_linked[network.edges.flatten()] = True
     unlinked = (~is_linked).nonzero().flatten()
     order = torch.randperm(len(unlinked), generator=generator_for(seed, "unlinked"))
-    return unlinked[order[: min(int(is_linked.sum()), MOST_UNLINKED)]]
+    return unlinked[order[: min(int(is_linked.sum()), MAX_UNLINKED)]]
 
 
 def num_pairs(num_vertices: int) -> int:

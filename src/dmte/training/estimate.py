@@ -40,11 +40,11 @@ from dmte.text import tokenized
 from dmte.text.bilstm import BLOCK as BILSTM_BLOCK
 from dmte.text.bilstm import MAX_WORDS
 from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
-from dmte.training.auto_settings import WIDTHS, learns_words, num_folds, reads_letters
-from dmte.training.edges import MOST_UNLINKED
-from dmte.training.fold import MOST_DRAWN, draws_all
+from dmte.training.auto_settings import WIDTHS, auto_letters, auto_word_weights, num_folds
+from dmte.training.edges import MAX_UNLINKED
+from dmte.training.fold import MAX_NEGATIVE_POOL, samples_all_vertices
 from dmte.training.run import TrainingRun
-from dmte.training.validation import num_judging
+from dmte.training.validation import num_validation_edges
 
 NUM_STEPS = 4  # The first also sets up Adam and warms the allocator.
 TRIED = (4096, 16384)
@@ -77,7 +77,7 @@ class Sizes:
     tokens: int
     """Words of all texts."""
     folds: int
-    learns_words: bool
+    auto_word_weights: bool
     """Whether weights of words are learned, so that every step makes X anew."""
     judging: int
     """Edges held back, at most."""
@@ -91,7 +91,7 @@ class Sizes:
         vocabulary, texts = tokenized(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
-        by_letters = reads_letters(settings, texts)
+        by_letters = auto_letters(settings, texts)
         return cls._with(
             network, settings, len(vocabulary), len(texts.tokens), by_letters=by_letters
         )
@@ -116,17 +116,17 @@ class Sizes:
         by_letters: bool,
     ) -> "Sizes":
         linked = len(network.edges.unique())
-        unlinked = min(network.num_vertices - linked, linked, MOST_UNLINKED)
-        judging = num_judging(network, settings.validation_fraction)
+        unlinked = min(network.num_vertices - linked, linked, MAX_UNLINKED)
+        judging = num_validation_edges(network, settings.validation_fraction)
         return cls(
             vertices=network.num_vertices,
-            members=linked + (unlinked if draws_all(settings) else 0),
+            members=linked + (unlinked if samples_all_vertices(settings) else 0),
             edges=len(network.edges),
             words=words,
             columns=int(words * (1 + GROUPS_A_WORD)) if by_letters else words,
             tokens=tokens,
             folds=num_folds(settings, judging),
-            learns_words=learns_words(settings, judging),
+            auto_word_weights=auto_word_weights(settings, judging),
             judging=judging,
         )
 
@@ -146,7 +146,9 @@ def memory_bytes(
     setting_up = FLOAT_BYTES * (parameters + kept + _of_start(sizes, settings, width))
     parameters, kept = _tables(sizes, settings, share)
     stepping = FLOAT_BYTES * (4 * parameters + kept + _of_step(sizes, settings, share))
-    thins_bags = settings.word_dropout and (sizes.learns_words or not settings.has_fixed_texts)
+    thins_bags = settings.word_dropout and (
+        sizes.auto_word_weights or not settings.has_frozen_encoder
+    )
     per_token, per_token_kept = 50, 60 if thins_bags else 20
     per_entry = 70 if settings.hide_supervised else 40
     entries = per_entry * (2 * sizes.edges + sizes.members)
@@ -161,9 +163,9 @@ def _tables(sizes: Sizes, settings: Settings, width: int) -> tuple[int, int]:
     """Return how many numbers are learned, of all folds, and how many stay as they are."""
     structure = sizes.members * width if settings.structure else 0
     small = settings.hops * width + (width * width if settings.mixing else 0)
-    if not settings.has_fixed_texts:
+    if not settings.has_frozen_encoder:
         return sizes.words * width + structure + small, 0
-    if sizes.learns_words:
+    if sizes.auto_word_weights:
         return sizes.folds * (structure + small + sizes.words), sizes.words * width
     rows = sizes.words + sizes.vertices + sizes.folds * sizes.members
     return sizes.folds * (structure + small), rows * width
@@ -171,7 +173,7 @@ def _tables(sizes: Sizes, settings: Settings, width: int) -> tuple[int, int]:
 
 def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
     """Return the numbers that the search for directions, and the choice of a width, work on."""
-    if not settings.has_fixed_texts:
+    if not settings.has_frozen_encoder:
         return 0
     searching = 3 * (sizes.columns + sizes.vertices) * (width + NUM_SPARE_DIRECTIONS)
     choosing = 7 * sizes.vertices * width if settings.dim is None else 0
@@ -185,15 +187,15 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     of_hops = settings.hops * (2 if settings.activation == "tanh" else 1)
     directed = 2 * min(settings.edges_per_step(sizes.edges), sizes.edges)
     tables = (of_hops + (21 if settings.structure else 11)) * sizes.members * width
-    if draws_all(settings) and sizes.members > MOST_DRAWN:
+    if samples_all_vertices(settings) and sizes.members > MAX_NEGATIVE_POOL:
         # Only what is asked about goes on from the diffusion; picking it out takes room too.
-        asked = min(sizes.members, directed + MOST_DRAWN)
+        asked = min(sizes.members, directed + MAX_NEGATIVE_POOL)
         tables = ((of_hops + 6) * sizes.members + 9 * asked) * width
     scored = min(CHUNK, directed)
     gathered = scored * (2 + settings.num_negatives) * halves * width
     looking = (of_hops + 2 + 2 * halves) * sizes.vertices * width
     pairs = 3 * min(SCORED_AT_ONCE, sizes.judging) * halves * width
-    if sizes.learns_words:  # V weighed and its gradient, X before and after it is scaled.
+    if sizes.auto_word_weights:  # V weighed and its gradient, X before and after it is scaled.
         tables += (2 * sizes.words + sizes.members) * width
         looking += (sizes.words + 2 * sizes.vertices) * width
     return max(tables + gathered + _of_states(sizes, settings, width), looking + pairs)
@@ -218,7 +220,7 @@ def estimate(network: TextualNetwork, settings: Settings) -> Cost:
     sizes = Sizes.of(network, settings)
     memory = memory_bytes(sizes, settings)
     # Smaller networks would have more folds, and their words' weights learned.
-    settings = replace(settings, folds=sizes.folds, word_weights=sizes.learns_words)
+    settings = replace(settings, folds=sizes.folds, word_weights=sizes.auto_word_weights)
     # Of a smaller network a step scores fewer edges too, so that all of its work grows alike.
     scored = settings.edges_per_step(max(1, sizes.edges - sizes.judging)) / sizes.vertices
     if sizes.vertices <= max(TRIED):
@@ -257,7 +259,7 @@ def _tried(network: TextualNetwork, settings: Settings, scored: float) -> _Tried
     batch = torch.arange(min(math.ceil(scored * network.num_vertices), run.num_edges))
     step = fastest_seconds(lambda: fold.step(batch, generator_for(0, "estimate")), NUM_STEPS)
     words = fastest_seconds(lambda: fold.leave_words_out(0), NUM_STEPS)
-    look = fastest_seconds(lambda: fold.look(0), NUM_STEPS)
+    look = fastest_seconds(lambda: fold.validate(0), NUM_STEPS)
     return _Tried(start, step, words + look / settings.validate_every, run.num_edges)
 
 
@@ -286,7 +288,7 @@ def refuse_too_large(
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """What the processes of a team may take on this host."""
+    """What the processes of a group may take on this host."""
 
     most_bytes: float
     processes: int

@@ -2,7 +2,7 @@
 
 A step propagates the whole graph once, since a vertex's row serves many edges, and then scores a
 large batch. Batches, negatives and the words left out are a pure function of the seed, the fold and
-the epoch, so all processes of a team draw the same. Each scores its own columns of them; the scores
+the epoch, so all processes of a group draw the same. Each scores its own columns; the scores
 are summed in one place, and from there on everybody has the same loss.
 """
 
@@ -14,27 +14,27 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.diffusion.random_projection import walk_ends
-from dmte.diffusion.transition import EdgeEntries
-from dmte.distributed.group import ALONE, Team
+from dmte.diffusion.random_projection import walk_features
+from dmte.diffusion.transition import TransitionTemplate
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.embedding.embedding import dot_products
 from dmte.errors import TrainingError
 from dmte.kernels.adam import Adam
 from dmte.kernels.sparse import SparseMatrix
-from dmte.metrics import Judged, auc
+from dmte.metrics import PairScores, auc
 from dmte.model.assemble import degrees, length_products
 from dmte.model.build import build_model, embed_halves
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
-from dmte.text import EncoderInput, FixedTexts, LearnedWeights, SpectralWords
+from dmte.text import EncoderInput, FrozenEncoder, LearnedWeights, SpectralWords
 from dmte.training.edges import SupervisedEdges, sample_unlinked
 from dmte.training.negative_sampling import NegativeSampler
 from dmte.training.objective import Scores, part_losses, ranking_losses, score_edges, weighted_sum
-from dmte.training.validation import Best, HeldBack
+from dmte.training.validation import Best, ValidationEdges
 
-MOST_DRAWN = 4096
+MAX_NEGATIVE_POOL = 4096
 """Vertices that the negatives of a step are drawn among, where all are drawn alike. Few of a large
 network's vectors have then to be worked out: on DBLP a step takes half of the time, and AUC stays
 (97.8 on a fifth of the training edges, 55 %)."""
@@ -48,19 +48,19 @@ OWN_RATES: Mapping[str, str] = MappingProxyType(
 """The setting with the step size of M and of the weights of words; others have learning_rate."""
 
 
-def draws_all(settings: Settings) -> bool:
+def samples_all_vertices(settings: Settings) -> bool:
     """Return whether all vertices are drawn alike as negatives, also those without an edge."""
     return settings.noise_power == 0 and not settings.structure
 
 
-class Judgement(NamedTuple):
+class ValidationScores(NamedTuple):
     """What there is to know of the held-back pairs."""
 
-    text: Judged
+    text: PairScores
     """Their scores by texts, as they were told best."""
-    walks: Judged | None
+    walks: PairScores | None
     """Their scores by where walks end; none where nobody asks."""
-    lengths: Judged
+    lengths: PairScores
     """The products of their lengths, for a = 1 (see ``lengths``)."""
 
 
@@ -69,28 +69,28 @@ class Fold:
 
     def __init__(
         self,
-        split: tuple[TextualNetwork, HeldBack | None],
+        split: tuple[TextualNetwork, ValidationEdges | None],
         vocabulary_size: int,
         settings: Settings,
         seed: int,
         number: int = 0,
         *,
-        team: Team = ALONE,
+        group: ProcessGroup = SINGLE_PROCESS,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         self.train, self.held_back = split
         self.settings, self.seed, self.number = settings, seed, number
-        self.team, self.dtype = team, dtype
+        self.group, self.dtype = group, dtype
         self.best = Best()
-        self._draws_all = draws_all(settings)
+        self._samples_all_vertices = samples_all_vertices(settings)
         self.edges = SupervisedEdges.of(
-            self.train, sample_unlinked(self.train, seed) if self._draws_all else None
+            self.train, sample_unlinked(self.train, seed) if self._samples_all_vertices else None
         )
         num_linked = len(self.edges.members)
-        self.model = build_model(settings, vocabulary_size, num_linked, seed, team).to(dtype)
+        self.model = build_model(settings, vocabulary_size, num_linked, seed, group).to(dtype)
         self.optimizer = _optimizer_of(self.model, settings)
 
-    def start_from(self, encoder: FixedTexts[Any]) -> None:
+    def start_from(self, encoder: FrozenEncoder[Any]) -> None:
         """Read texts by an encoder that is started; weights of words are this training's own."""
         self.model.encoder = (
             LearnedWeights(encoder)
@@ -104,7 +104,7 @@ class Fold:
 
         ``prepared`` is what the encoder made of the texts of all vertices.
         """
-        once = self.team.kept_once
+        once = self.group.share_on_host
         self._all_texts, model = prepared, self.model
         if self.held_back is not None:
             whole = self.train.adjacency()
@@ -114,7 +114,7 @@ class Fold:
         self._texts = once(read) if isinstance(read, SparseMatrix) else read
         self.edges = once(self.edges)
         if self.settings.hide_supervised:
-            self._entries = once(EdgeEntries.of(self.edges))
+            self._entries = once(TransitionTemplate.of(self.edges))
         else:
             self._transition = once(model.transition_of(self.edges.adjacency(), self.dtype))
         self.sampler = NegativeSampler(self._noise())
@@ -136,7 +136,10 @@ class Fold:
     @property
     def has_stopped(self) -> bool:
         """Whether the held-back edges say to stop."""
-        return self.held_back is not None and self.best.looks_since >= self.settings.patience
+        return (
+            self.held_back is not None
+            and self.best.checks_without_improvement >= self.settings.patience
+        )
 
     def train_epoch(self, epoch: int) -> Float[Tensor, " parts"]:
         """Make a step per batch; return the epoch's loss of every part.
@@ -153,14 +156,14 @@ class Fold:
             self._refuse_infinite(epoch, "the loss", not_finite=not bool(parts.isfinite().all()))
             total, total_weight = total + parts * weight, total_weight + weight
         is_finite = all(bool(p.detach().isfinite().all()) for p in self.model.parameters())
-        not_finite = self.team.is_any(found=not is_finite)  # Others have other columns.
+        not_finite = self.group.any(found=not is_finite)  # Others have other columns.
         self._refuse_infinite(epoch, "a parameter", not_finite=not_finite)
         return total / total_weight
 
     def leave_words_out(self, epoch: int) -> None:
         """Let the steps to come read the texts without the words that this epoch does without."""
         if share := self.settings.word_dropout:
-            words = self._words.thinned(share, self._generator("words", epoch))
+            words = self._words.dropout_words(share, self._generator("words", epoch))
             self._texts = self.model.encoder.prepare(words)
 
     def step(
@@ -173,7 +176,11 @@ class Fold:
             transition = self._entries.transition(kind, without=batch, dtype=self.dtype)
         else:
             transition = self._transition
-        sampler = self.sampler.among(MOST_DRAWN, generator) if self._draws_all else self.sampler
+        sampler = (
+            self.sampler.among(MAX_NEGATIVE_POOL, generator)
+            if self._samples_all_vertices
+            else self.sampler
+        )
         negatives = sampler.draw(edges.source, edges.target, settings.num_negatives, generator)
         scores = self._scores(transition, edges.source, edges.target, negatives)
         weights = self.edges.relative(edges.weights, self.dtype)
@@ -184,7 +191,7 @@ class Fold:
         loss = weighted_sum(parts, settings.objective)
         self.optimizer.zero_grad()
         loss.backward()
-        self.team.add_gradients(self.model.shared_parameters())
+        self.group.add_gradients(self.model.shared_parameters())
         self.optimizer.step()
         return parts.detach(), float(weights.sum())
 
@@ -195,27 +202,29 @@ class Fold:
         target: Int[Tensor, " batch"],
         negatives: Int[Tensor, "batch negatives"],
     ) -> Scores:
-        """Return the scores of all columns, which every process of the team gets alike."""
+        """Return the scores of all columns, which every process of the group gets alike."""
         rows, num_members = None, len(self.edges.members)
-        if self.model.exchanges_rows or (self._draws_all and num_members > MOST_DRAWN):
+        if self.model.exchanges_rows or (
+            self._samples_all_vertices and num_members > MAX_NEGATIVE_POOL
+        ):
             asked = torch.cat([source.unsqueeze(1), target.unsqueeze(1), negatives], dim=1)
             rows, asked = _numbered(asked, num_members)
             source, target, negatives = asked[:, 0], asked[:, 1], asked[:, 2:]
         halves = self.model(self._texts, transition, rows)
-        return score_edges(halves, source, target, negatives, self.team)
+        return score_edges(halves, source, target, negatives, self.group)
 
-    def look(self, epoch: int) -> None:
+    def validate(self, epoch: int) -> None:
         """Ask about the held-back edges, if there are any, and keep the best."""
         if self.held_back is None:
             return
-        found = auc(*self._judged(self.held_back))
+        found = auc(*self._score_validation(self.held_back))
         if found > self.best.auc:
             self.best = Best(found, epoch, 0, found, self.parameters())
         else:
-            self.best.looks_since += 1
+            self.best.checks_without_improvement += 1
             self.best.last_auc = found
 
-    def _judged(self, held_back: HeldBack) -> list[Float[Tensor, " pairs"]]:
+    def _score_validation(self, held_back: ValidationEdges) -> list[Float[Tensor, " pairs"]]:
         """Return the scores of the held-back edges and of the pairs that are none."""
         asked = [held_back.edges, held_back.non_edges]
         # Of most networks few vertices are asked about, and only these are multiplied by M.
@@ -225,29 +234,31 @@ class Fold:
         )
         vectors = text if structure is None else torch.cat([text, structure], dim=1)
         return [
-            self.team.sum(dot_products(vectors, pairs))
+            self.group.sum(dot_products(vectors, pairs))
             for pairs in numbers.split([len(pairs) for pairs in asked])
         ]
 
-    def judged(self, *, by_walks: bool) -> Judgement | None:
+    def validation_scores(self, *, by_walks: bool) -> ValidationScores | None:
         """Return how the held-back pairs are told, by walks as well if asked.
 
-        None where nothing is held back. All processes of a team have to call it.
+        None where nothing is held back. All processes of a group have to call it.
         """
         if self.held_back is None:
             return None
         now = self.parameters()
-        self.model.load_state_dict(self.outcome(), strict=False)
-        by_text = Judged(*self._judged(self.held_back))
+        self.model.load_state_dict(self.best_parameters(), strict=False)
+        by_text = PairScores(*self._score_validation(self.held_back))
         self.model.load_state_dict(now, strict=False)
         adjacency, pairs = self.train.adjacency(), (self.held_back.edges, self.held_back.non_edges)
         found, walks = degrees(adjacency), None
         if by_walks:
-            ends = walk_ends(adjacency, self.settings.half, self.seed, self.team, self.dtype)
-            walks = Judged(*(self.team.sum(dot_products(ends, some)) for some in pairs))
-        return Judgement(by_text, walks, Judged(*(length_products(found, some) for some in pairs)))
+            ends = walk_features(adjacency, self.settings.half, self.seed, self.group, self.dtype)
+            walks = PairScores(*(self.group.sum(dot_products(ends, some)) for some in pairs))
+        return ValidationScores(
+            by_text, walks, PairScores(*(length_products(found, some) for some in pairs))
+        )
 
-    def outcome(self) -> dict[str, Tensor]:
+    def best_parameters(self) -> dict[str, Tensor]:
         """Return the parameters as they were at their best on the held-back edges, or as they are.
 
         They are copies.

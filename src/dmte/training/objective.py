@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from dmte.distributed.group import ALONE, Team
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.kernels.pair_scores import score_pairs
 from dmte.model.diffusion_maps import Halves
 from dmte.settings import PARTS, ObjectiveWeights
@@ -40,19 +40,19 @@ def score_edges(
     source: Int[Tensor, " batch"],
     target: Int[Tensor, " batch"],
     negatives: Int[Tensor, "batch negatives"],
-    team: Team = ALONE,
+    group: ProcessGroup = SINGLE_PROCESS,
 ) -> Scores:
     """Return the scores of all four parts, or of ``text_text`` alone without a structure half.
 
-    Where every process of a team has some columns of the halves, this is where they are summed.
+    Where every process of a group has some columns of the halves, this is where they are summed.
     """
     predicted = torch.cat([source.unsqueeze(1), negatives], dim=1)
     if halves.structure is None or halves.diffused_structure is None:
         scores = score_pairs((halves.text,), (halves.text,), predicted, target)
-        by_part = team.sum(scores).flatten(2)
+        by_part = group.sum(scores).flatten(2)
     else:
         lefts, rights = (halves.text, halves.structure), (halves.text, halves.diffused_structure)
-        scores = team.sum(score_pairs(lefts, rights, predicted, target))
+        scores = group.sum(score_pairs(lefts, rights, predicted, target))
         text_text, text_structure, structure_text, both_structure = scores.flatten(2).unbind(2)
         by_part = torch.stack([text_text, both_structure, structure_text, text_structure], dim=2)
     ordered = by_part.permute(2, 0, 1)

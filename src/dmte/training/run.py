@@ -5,7 +5,7 @@ recommended recipe, on networks with few edges, trains three times from the same
 holding other edges back, and takes the mean of what was learned: when to stop is told by few edges,
 and three such tellings are steadier than one. A resumed run ends in the same bits.
 
-A team of processes makes the same steps together, each with some of the columns (team.py). What is
+A group of processes makes the same steps together, each with some of the columns. What is
 held back, the order of edges, the negatives and when to stop are the same for all of them.
 """
 
@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from dmte.diffusion.random_projection import walk_ends
-from dmte.distributed.group import ALONE, Team
+from dmte.diffusion.random_projection import walk_features
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.kernels.sparse import SparseMatrix
-from dmte.metrics import Judged
-from dmte.model.assemble import degrees, joined, shared, stretched
+from dmte.metrics import PairScores
+from dmte.model.assemble import degrees, joined, scale_by_degree, shared
 from dmte.model.build import build_model, embed_halves
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import EpochRecord
@@ -34,19 +34,19 @@ from dmte.runtime.provenance import environment
 from dmte.settings import PARTS, Settings
 from dmte.text import LearnedWeights, encoder_input, tokenized
 from dmte.training.auto_settings import (
-    FEWEST_HELD_BACK,
-    chooses_power,
-    chooses_share,
-    chosen_power,
-    chosen_share,
+    MIN_VALIDATION_EDGES,
+    auto_degree_power,
+    auto_letters,
+    auto_structure_share,
+    auto_word_weights,
+    choose_degree_power,
+    choose_structure_share,
     divided_start,
-    learns_words,
     num_folds,
-    reads_letters,
 )
-from dmte.training.fold import Fold, Judgement
+from dmte.training.fold import Fold, ValidationScores
 from dmte.training.objective import weighted_sum
-from dmte.training.validation import Best, hold_back, num_judging
+from dmte.training.validation import Best, num_validation_edges, split_validation
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,56 +93,58 @@ class TrainingRun:
         settings: Settings,
         seed: int,
         *,
-        team: Team = ALONE,
+        group: ProcessGroup = SINGLE_PROCESS,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         keep_freed_memory()
-        self.team, self.dtype = team, dtype
-        self.network, self.asked_for, self.seed = network, settings, seed
+        self.group, self.dtype = group, dtype
+        self.network, self.requested_settings, self.seed = network, settings, seed
         self._refuse_other_data()
         self.epoch = 0
         self.history: list[EpochRecord] = []
         fraction = settings.validation_fraction
-        held_back = num_judging(network, fraction)
+        held_back = num_validation_edges(network, fraction)
         # Where nothing can be judged, vectors that start from diffused texts are left so.
-        is_judged = fraction == 0 or held_back >= FEWEST_HELD_BACK
-        self._learns = is_judged or not settings.is_all_text
+        is_judged = fraction == 0 or held_back >= MIN_VALIDATION_EDGES
+        self._learns = is_judged or not settings.is_text_only
         fraction = fraction if self._learns else 0.0
         count = num_folds(settings, held_back) if self._learns else 1
-        splits = [hold_back(network, fraction, seed, number) for number in range(count)]
+        splits = [split_validation(network, fraction, seed, number) for number in range(count)]
         self.vocabulary, words = tokenized(
             network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
         )
         settings = replace(
             settings,
-            letters=reads_letters(settings, words),
-            word_weights=self._learns and learns_words(settings, held_back),
-            structure_share=None if chooses_share(settings) else settings.structure_share or 0.0,
-            degree_power=None if chooses_power(settings) else settings.degree_power or 0.0,
+            letters=auto_letters(settings, words),
+            word_weights=self._learns and auto_word_weights(settings, held_back),
+            structure_share=None
+            if auto_structure_share(settings)
+            else settings.structure_share or 0.0,
+            degree_power=None if auto_degree_power(settings) else settings.degree_power or 0.0,
         )
         texts = encoder_input(settings.encoder, words, network.features)
-        if settings.has_fixed_texts:
-            start = divided_start(settings, splits, texts, seed, team)
-            settings = settings.with_half(start.dim) if settings.is_all_text else settings
+        if settings.has_frozen_encoder:
+            start = divided_start(settings, splits, texts, seed, group)
+            settings = settings.with_half(start.dim) if settings.is_text_only else settings
         self.settings = settings
         self._refuse_too_large()
         self._vocabulary_size = texts.vocabulary_size
         self.folds = [
-            Fold(split, texts.vocabulary_size, settings, seed, number, team=team, dtype=dtype)
+            Fold(split, texts.vocabulary_size, settings, seed, number, group=group, dtype=dtype)
             for number, split in enumerate(splits)
         ]
-        if settings.has_fixed_texts:
+        if settings.has_frozen_encoder:
             for fold in self.folds:
                 fold.start_from(start.to(dtype))
         # All folds have the same texts, fixed, or there is only one.
         read = self.folds[0].model.encoder.prepare(texts)
-        self._texts = team.kept_once(read) if isinstance(read, SparseMatrix) else read
+        self._texts = group.share_on_host(read) if isinstance(read, SparseMatrix) else read
         if self._learns:
             for fold in self.folds:
                 fold.prepare_steps(texts, self._texts)
             # Another processor may round a power otherwise, and then draw other negatives.
             ends = {f"noise {fold.number}": fold.sampler.noise.tolist() for fold in self.folds}
-            team.refuse_differing(ends)
+            group.require_same(ends)
 
     @property
     def num_edges(self) -> int:
@@ -199,7 +201,7 @@ class TrainingRun:
 
     def _start(self) -> None:
         for fold in self.folds:
-            fold.look(0)  # What training starts from may be the best there is.
+            fold.validate(0)  # What training starts from may be the best there is.
         if aucs := self._last_look():
             self.history.append(EpochRecord(0, None, {}, _mean(aucs), aucs))
 
@@ -208,7 +210,7 @@ class TrainingRun:
         if self.epoch % self.settings.validate_every:
             return ()
         for fold in going:
-            fold.look(self.epoch)
+            fold.validate(self.epoch)
         return self._last_look()
 
     def _last_look(self) -> tuple[float, ...]:
@@ -221,32 +223,34 @@ class TrainingRun:
         """Return what has been learned so far: of several trainings the mean.
 
         Raises:
-            ConfigError: This is not the first process of its team.
+            ConfigError: This is not the first process of its group.
         """
-        found = self.gathered()
+        found = self.collect_result()
         if found is None:
-            raise ConfigError("only the first process of a team has the result")
+            raise ConfigError("only the first process of a group has the result")
         return found
 
-    def gathered(self) -> TrainedModel | None:
-        """Return the result on the first process of a team; all others help, and get none.
+    def collect_result(self) -> TrainedModel | None:
+        """Return the result on the first process of a group; all others help, and get none.
 
         >>> from dmte import read_network
-        >>> TrainingRun(read_network("concepts"), Settings(dim=64), seed=0).gathered()
+        >>> TrainingRun(read_network("concepts"), Settings(dim=64), seed=0).collect_result()
         TrainedModel(Embedding(432 vertices × 64, of which 64 from text), seed 0)
         """
         settings = self._chosen_settings()
         model, members = self._averaged(), self.folds[0].edges.members
         texts = self._texts
         if isinstance(model.encoder, LearnedWeights):
-            model.encoder = model.encoder.settled()  # As texts are read from now on, to the bit.
+            model.encoder = (
+                model.encoder.fold_weights()
+            )  # As texts are read from now on, to the bit.
             texts = model.encoder.prepare(self.vocabulary.encode(self.network.texts))
         transition = model.transition_of(self.network.adjacency(), self.dtype)
         text, structure = (
-            None if half is None else self.team.on_first(half, self.settings.half)
+            None if half is None else self.group.gather(half, self.settings.half)
             for half in embed_halves(model, texts, transition, members)
         )
-        ends = self._walk_ends() if settings.structure_share else None
+        ends = self._walk_features() if settings.structure_share else None
         whole = self._put_together(model)
         if whole is None or text is None:
             return None
@@ -256,7 +260,9 @@ class TrainingRun:
             vectors = joined(text, ends, settings.structure_share)
         if settings.degree_power:
             whole.degree_power = settings.degree_power
-            vectors = stretched(vectors, degrees(self.network.adjacency()), settings.degree_power)
+            vectors = scale_by_degree(
+                vectors, degrees(self.network.adjacency()), settings.degree_power
+            )
         return TrainedModel(
             settings,
             self.seed,
@@ -270,42 +276,45 @@ class TrainingRun:
     def _chosen_settings(self) -> Settings:
         """Return the settings with what was left open till the end as held-back edges say."""
         share, power = self.settings.structure_share, self.settings.degree_power
-        judged: list[Judgement] = []
+        judged: list[ValidationScores] = []
         if share is None or power is None:
-            found = [fold.judged(by_walks=share != 0) for fold in self.folds]
+            found = [fold.validation_scores(by_walks=share != 0) for fold in self.folds]
             judged = [one for one in found if one is not None]
         if share is None:
             halves = [(one.text, one.walks) for one in judged if one.walks is not None]
-            share = chosen_share(halves) if halves else 0.0
+            share = choose_structure_share(halves) if halves else 0.0
         if power is None:
-            power = chosen_power([(_score(one, share), one.lengths) for one in judged])
+            power = choose_degree_power([(_score(one, share), one.lengths) for one in judged])
         return replace(self.settings, degree_power=power).with_structure_share(share)
 
-    def _walk_ends(self) -> Tensor | None:
-        """Return where walks end, on the first process of the team."""
+    def _walk_features(self) -> Tensor | None:
+        """Return where walks end, on the first process of the group."""
         adjacency, half = self.network.adjacency(), self.settings.half
-        own = walk_ends(adjacency, half, self.seed, self.team, self.dtype)
-        return self.team.on_first(own, half)
+        own = walk_features(adjacency, half, self.seed, self.group, self.dtype)
+        return self.group.gather(own, half)
 
     def _averaged(self) -> DiffusionMaps:
         """Return the mean of the models of all folds."""
-        model, outcomes = deepcopy(self.folds[0].model), [fold.outcome() for fold in self.folds]
+        model, outcomes = (
+            deepcopy(self.folds[0].model),
+            [fold.best_parameters() for fold in self.folds],
+        )
         with torch.no_grad():
             for name, parameter in model.named_parameters():
                 parameter.copy_(torch.stack([one[name] for one in outcomes]).mean(dim=0))
         return model
 
     def _put_together(self, model: DiffusionMaps) -> DiffusionMaps | None:
-        """Return the whole of a model that is divided over the team, on its first process."""
-        if self.team.size == 1:
+        """Return the whole of a model that is divided over the group, on its first process."""
+        if self.group.size == 1:
             return model
         tables = {
-            name: self.team.on_first(table, self.settings.half, model.axes[name])
+            name: self.group.gather(table, self.settings.half, model.axes[name])
             if name in model.axes
             else table
             for name, table in model.state_dict().items()
         }
-        if not self.team.is_first:
+        if not self.group.is_rank_zero:
             return None
         num_linked = len(self.folds[0].edges.members)
         whole = build_model(self.settings, self._vocabulary_size, num_linked, self.seed)
@@ -313,24 +322,24 @@ class TrainingRun:
         return whole
 
     def _refuse_other_data(self) -> None:
-        if self.team.size > 1:
+        if self.group.size > 1:
             facts = {
                 "a network": self.network.fingerprint(),
-                "settings": self.asked_for.to_dict(),
+                "settings": self.requested_settings.to_dict(),
                 "a seed": self.seed,
                 "versions": environment()["versions"],
             }
-            self.team.refuse_differing(facts)
+            self.group.require_same(facts)
 
     def _refuse_too_large(self) -> None:
-        if self.team.size > self.settings.half:
+        if self.group.size > self.settings.half:
             raise ConfigError(
-                f"{self.team.size} processes cannot share {self.settings.half} columns; "
+                f"{self.group.size} processes cannot share {self.settings.half} columns; "
                 "start fewer, or ask for a larger dim"
             )
 
 
-def _score(judged: Judgement, share: float) -> Judged:
+def _score(judged: ValidationScores, share: float) -> PairScores:
     """Return what the held-back pairs score by texts and links together."""
     return judged.text if judged.walks is None else shared(judged.text, judged.walks, share)
 

@@ -23,16 +23,16 @@ NUM_NON_EDGES = 5000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldBack:
+class ValidationEdges:
     """Edges kept out of training and pairs that are no edge, to stop early on."""
 
     edges: Int[Tensor, "edges 2"]
     non_edges: Int[Tensor, "non_edges 2"]
 
 
-def hold_back(
+def split_validation(
     network: TextualNetwork, fraction: float, seed: int, number: int = 0
-) -> tuple[TextualNetwork, HeldBack | None]:
+) -> tuple[TextualNetwork, ValidationEdges | None]:
     """Return what to train on and what to validate on; a fraction of zero holds nothing back.
 
     Another ``number`` holds other edges back. Self-loops, which say nothing, are never asked about.
@@ -52,10 +52,10 @@ def hold_back(
         torch.cat([split.train.edges, network.edges[loops]]),
         torch.cat([split.train.edge_weights, network.edge_weights[loops]]),
     )
-    return train, HeldBack(split.hidden, non_edges)
+    return train, ValidationEdges(split.hidden, non_edges)
 
 
-def num_judging(network: TextualNetwork, fraction: float) -> int:
+def num_validation_edges(network: TextualNetwork, fraction: float) -> int:
     """Return how many edges can be asked about when a fraction is held back.
 
     They have to be told from pairs that are no edge; where nearly all are linked, none can.
@@ -71,7 +71,7 @@ class Best:
 
     auc: float = 0.0
     epoch: int = 0
-    looks_since: int = 0
+    checks_without_improvement: int = 0
     last_auc: float = 0.0
     """Of the last look, best or not."""
     parameters: dict[str, Tensor] | None = None

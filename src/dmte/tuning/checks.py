@@ -10,7 +10,7 @@ from dmte.training.edges import num_linked_pairs, num_pairs
 
 JUDGING_SHARE = 0.2
 """Of the edges, held back to judge by."""
-FEWEST_JUDGING = 20
+MIN_JUDGING = 20
 """Edges to judge by, and pairs that are none; with fewer, no difference would stand out."""
 
 
@@ -32,15 +32,15 @@ def _refuse_few_pairs(network: TextualNetwork) -> None:
     """
     linked = num_linked_pairs(network)
     judging, free = int(JUDGING_SHARE * linked), num_pairs(network.num_vertices) - linked
-    if judging < FEWEST_JUDGING:
+    if judging < MIN_JUDGING:
         raise TrainingError(
             f"too few links to tune on: {judging} of {linked} would be held back to judge by, and "
-            f"fewer than {FEWEST_JUDGING} tell nothing; the default is the best choice"
+            f"fewer than {MIN_JUDGING} tell nothing; the default is the best choice"
         )
-    if free < FEWEST_JUDGING:
+    if free < MIN_JUDGING:
         raise TrainingError(
             "too few pairs of vertices without a link to tune on: links held back would be told "
-            f"from {free}, and fewer than {FEWEST_JUDGING} tell nothing; the default is the best "
+            f"from {free}, and fewer than {MIN_JUDGING} tell nothing; the default is the best "
             "choice"
         )
 

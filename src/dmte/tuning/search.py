@@ -26,7 +26,7 @@ from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
 from dmte.storage.journal import append_line, read_lines, sole_writer
 from dmte.training.run import TrainingRun
-from dmte.training.validation import HeldBack, hold_back
+from dmte.training.validation import ValidationEdges, split_validation
 from dmte.tuning.checks import JUDGING_SHARE, refuse_untunable
 from dmte.tuning.result import Check, Outcome, Trial
 from dmte.tuning.sampler import import_optuna, is_hopeless, propose
@@ -71,7 +71,7 @@ class Search:
         self._lost_seconds = 0.0
         self._has_begun = False
         self._held = ExitStack()  # the journal, against other searches
-        self._splits: dict[int, tuple[TextualNetwork, HeldBack]] = {}
+        self._splits: dict[int, tuple[TextualNetwork, ValidationEdges]] = {}
         refuse_untunable(network)
         self._open()
 
@@ -223,9 +223,9 @@ class Search:
         embedding = run.result().embedding
         return embedding.score(judging.edges), embedding.score(judging.non_edges)
 
-    def _split(self, split: int) -> tuple[TextualNetwork, HeldBack]:
+    def _split(self, split: int) -> tuple[TextualNetwork, ValidationEdges]:
         if split not in self._splits:
-            train, judging = hold_back(self.network, JUDGING_SHARE, self._split_seed(split))
+            train, judging = split_validation(self.network, JUDGING_SHARE, self._split_seed(split))
             if judging is None:
                 raise TrainingError("no edges were held back")
             self._splits[split] = train, judging

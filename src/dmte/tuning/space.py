@@ -75,7 +75,7 @@ class Space:
         decay = values.pop("decay")
         weights = tuple(round(decay**hop, 4) for hop in range(values.pop("hops")))
         if values["dim"] == OPEN:
-            is_open = replace(start, structure=values["structure"], dim=OTHERWISE_OPEN).is_all_text
+            is_open = replace(start, structure=values["structure"], dim=OTHERWISE_OPEN).is_text_only
             values["dim"] = None if is_open else OTHERWISE_OPEN
         values |= {name: None for name in SPECTRAL_ONLY if values.get(name) == OPEN}
         if start.encoder != "spectral":

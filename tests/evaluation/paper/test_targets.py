@@ -294,8 +294,8 @@ def test_a_page_of_few_results_has_no_holes(planted: TextualNetwork, tmp_path: P
     target = TARGETS["cora-links"]
     journal = journal_of(tmp_path, target)
     for cell in target.cells(planted):
-        is_first = isinstance(cell, LinkCell) and (cell.train_fraction, cell.seed) == (0.15, 0)
-        if cell.method == "random" and is_first:
+        is_rank_zero = isinstance(cell, LinkCell) and (cell.train_fraction, cell.seed) == (0.15, 0)
+        if cell.method == "random" and is_rank_zero:
             journal.add(cell, made_up(cell))
     page = document({"cora-links": target.results(planted, journal)}, "results")
     *_, told = page.partition("## What differs")

@@ -11,7 +11,7 @@ from dmte.cli.neighbors import describe, table
 from dmte.cli.network_options import JsonOption
 from dmte.cli.options import QuietOption
 from dmte.errors import MissingExtraError
-from dmte.storage.folder import refuse_unwritable
+from dmte.storage.folder import check_writable
 
 if TYPE_CHECKING:
     from dmte.evaluation import LinkTask
@@ -38,7 +38,7 @@ def demo(
     from dmte.network import read_network
 
     model, picture = out / "model", out / "map.png"
-    refuse_unwritable(model)
+    check_writable(model)
     network = read_network("concepts")
     task = strict_task(network, 1 - HIDDEN_FRACTION, seed)
     scores = {"dmte": task.auc(_train(task.train, seed, quiet=quiet).embedding)}

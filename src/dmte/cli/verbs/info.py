@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from dmte.cli.network_options import JsonOption, NetworkSource, with_network
 from dmte.errors import DmteWarning, TrainingError
 from dmte.model.history import history_from_json, outcome
-from dmte.storage.codec import unpack_json
+from dmte.storage.codec import decode_json
 from dmte.storage.folder import is_stored, read_parts
 
 if TYPE_CHECKING:
@@ -154,12 +154,12 @@ def _describe_model(folder: Path) -> dict[str, Any]:
     parts = read_parts(folder)
     facts: dict[str, Any] = {"model": str(folder)}
     if "history.json" in parts:
-        facts["training"] = outcome(history_from_json(unpack_json(parts["history.json"])))
+        facts["training"] = outcome(history_from_json(decode_json(parts["history.json"])))
     if "config.json" in parts:
-        config = unpack_json(parts["config.json"])
+        config = decode_json(parts["config.json"])
         facts |= config["network"] | {"seed": config["seed"]} | config["settings"]
         facts |= {f"{name}_version": number for name, number in config["versions"].items()}
-    names = unpack_json(parts["ids.json"]) if "ids.json" in parts else {"ids": []}
+    names = decode_json(parts["ids.json"]) if "ids.json" in parts else {"ids": []}
     facts |= {
         "vectors": len(names["ids"]),
         "megabytes": round(sum(map(len, parts.values())) / 1e6, 1),

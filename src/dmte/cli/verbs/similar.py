@@ -13,7 +13,7 @@ from dmte.cli.neighbors import COLUMNS, Described, describe, table
 from dmte.cli.options import QuietOption
 from dmte.cli.output import CsvOption, JsonOption, print_csv, print_json, refuse_both
 from dmte.errors import ConfigError, warn
-from dmte.runtime.progress import Listener, listening
+from dmte.runtime.progress import Listener, report_to
 from dmte.settings import Half
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def similar(
         raise ConfigError("a text has no links, so there is no structure half to compare it by")
     if approximate and label is not None:
         raise ConfigError("--approximate knows no labels; leave it out, a search by label is exact")
-    with listening(_announce(model, quiet=quiet)):
+    with report_to(_announce(model, quiet=quiet)):
         if vertex is not None:
             network, found = _like_vertex(model, vertex, half, label, k, approximate=approximate)
         else:

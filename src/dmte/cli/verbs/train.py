@@ -76,14 +76,14 @@ def train(
     **settings: Any,
 ) -> None:
     """Learn one vector per vertex of NETWORK and store the model in a folder."""
-    from dmte.cli.train_job import Order, Together, carry_out
+    from dmte.cli.train_job import ParallelOptions, TrainJob, run_train
 
     if out is None:
         raise ConfigError("say where the model goes with --out FOLDER")
     chosen = settings_from(
         recipe, variant, settings_file, settings, has_features=features is not None
     )
-    order = Order(
+    order = TrainJob(
         source=source,
         features=features,
         settings=chosen,
@@ -95,4 +95,4 @@ def train(
         quiet=quiet,
         as_json=as_json,
     )
-    carry_out(order, Together(threads, processes, restarts, timeout))
+    run_train(order, ParallelOptions(threads, processes, restarts, timeout))

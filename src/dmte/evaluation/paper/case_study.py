@@ -9,11 +9,11 @@ from dmte.evaluation.jobs import Cell, cost
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import measure
 
-QUERY = "The K-D-B-Tree: A Search Structure For Large Multidimensional Dynamic Indexes."
+QUERY = "The K-D-B-Tree: A Search Structure For Large Multidimensional Dynamic IndexCache."
 PRINTED = (
     "The R+-Tree: A Dynamic Index for Multi-Dimensional Objects.",
     "The SR-tree: An Index Structure for High-Dimensional Nearest Neighbor Queries.",
-    "Segment Indexes: Dynamic Indexing Techniques for Multi-Dimensional Interval Data.",
+    "Segment IndexCache: Dynamic Indexing Techniques for Multi-Dimensional Interval Data.",
     "Generalized Search Trees for Database Systems.",
     "High Performance Clustering Based on the Similarity Join.",
 )
