@@ -161,7 +161,13 @@ def _restore(run: TrainingRun, folder: Path, bests: list[dict[str, Any]]) -> Non
         # Whatever is no parameter was found again when the run was set up.
         fold.model.load_state_dict(tensors["parameters"], strict=False)
         _restore_optimizer(fold, tensors["optimizer"])
-        fold.best = Best(**best, parameters=tensors["best"] or None)
+        fold.best = Best(
+            best["auc"],
+            best["epoch"],
+            best["looks_since"],
+            best["last_auc"],
+            tensors["best"] or None,
+        )
 
 
 def _read_own(folder: Path, what: str, fold: Fold, width: int) -> dict[str, Tensor]:
