@@ -1,0 +1,148 @@
+"""Constraints on settings: declared in a field's annotation and checked by one function.
+
+    epochs: Annotated[int, AtLeast(1)] = 40
+    folds: Annotated[int, AtLeast(1)] | None = None
+    word_dropout: Annotated[float, Range(0, 1, closed=False)] = 0.5
+    loss: Literal["pointwise", "ranking"] = "ranking"
+
+Type checkers see a plain ``int``, ``float`` or ``Literal``. ``check_fields`` reads the same
+annotations at run time. All its messages have one form: what must hold, then what was found.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from dmte.errors import ConfigError
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """A number that is not below ``low``."""
+
+    low: Number
+
+    def holds(self, value: Number) -> bool:
+        """Return whether the number is large enough."""
+        return value >= self.low
+
+    def __str__(self) -> str:
+        return f"of at least {self.low:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Above:
+    """A number above ``low``."""
+
+    low: Number
+
+    def holds(self, value: Number) -> bool:
+        """Return whether the number is large enough."""
+        return value > self.low
+
+    def __str__(self) -> str:
+        return f"above {self.low:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """A number from ``low`` to ``high``, which is excluded unless the range is closed."""
+
+    low: Number
+    high: Number
+    closed: bool = True
+
+    def holds(self, value: Number) -> bool:
+        """Return whether the number is in the range."""
+        return self.low <= value and (value <= self.high if self.closed else value < self.high)
+
+    def __str__(self) -> str:
+        return f"from {self.low:g} to {'' if self.closed else 'below '}{self.high:g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Numbers of at least 0 that are not all 0."""
+
+    def holds(self, values: Sequence[Number]) -> bool:
+        """Return whether none is negative and one is positive."""
+        return min(values, default=0) >= 0 and any(values)
+
+    def __str__(self) -> str:
+        return "of at least 0, one of them above 0"
+
+
+def check_fields(instance: object, prefix: str = "") -> None:
+    """Check every field of a dataclass, and of dataclasses in it, against its annotation.
+
+    Raises:
+        ConfigError: A value has the wrong type or violates a constraint.
+    """
+    for name, hint in _hints(type(instance)).items():
+        value = getattr(instance, name)
+        check_value(f"{prefix}{name}", value, hint)
+        if is_dataclass(value):
+            check_fields(value, f"{prefix}{name}.")
+
+
+def check_value(name: str, value: object, hint: Any) -> None:
+    """Check a value against an annotation.
+
+    >>> check_value("epochs", 0, Annotated[int, AtLeast(1)] | None)
+    Traceback (most recent call last):
+    ...
+    dmte.errors.ConfigError: epochs must be a whole number of at least 1 or none, not 0
+
+    Raises:
+        ConfigError: The value has the wrong type or violates a constraint.
+    """
+    if not _fits(value, hint):
+        raise ConfigError(f"{name} must be {_expected(hint)}, not {repr(value)[:60]}")
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Return whether a value has the type of an annotation and fulfils its constraints."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, one) for one in inner)
+    if origin is Annotated:
+        return _fits(value, inner[0]) and all(constraint.holds(value) for constraint in inner[1:])
+    if origin is Literal:
+        return value in inner
+    if origin is tuple:
+        return isinstance(value, tuple | list) and all(_fits(one, inner[0]) for one in value)
+    return _is_number(value, hint) if hint in (int, float) else isinstance(value, hint)
+
+
+def _is_number(value: object, hint: type) -> bool:
+    """Return whether a value is a finite number; Python counts truth values as whole numbers."""
+    allowed = (int, float) if hint is float else int
+    is_number = isinstance(value, allowed) and not isinstance(value, bool)
+    return is_number and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
+
+
+_EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", NoneType: "none"}
+
+
+def _expected(hint: Any) -> str:
+    """Return an annotation in words."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return " or ".join(_expected(one) for one in inner)
+    if origin is Annotated:
+        return " ".join([_expected(inner[0]), *map(str, inner[1:])])
+    if origin is Literal:
+        return f"one of {', '.join(inner)}"
+    if origin is tuple:
+        return "numbers"
+    return _EXPECTED.get(hint) or f"of the class {hint.__name__}"
