@@ -93,9 +93,9 @@ def test_settings_survive_json(settings: Settings) -> None:
 @pytest.fixture
 def _unchecked_types() -> Iterator[None]:
     """Let calls with wrong types pass, which the checks of the tests would catch before ours."""
-    jaxtyping.config.update("jaxtyping_disable", True)
+    jaxtyping.config.update("jaxtyping_disable", "1")
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    jaxtyping.config.update("jaxtyping_disable", "0")
 
 
 @pytest.mark.usefixtures("_unchecked_types")
@@ -148,7 +148,10 @@ def _unchecked_types() -> Iterator[None]:
         ({"word_learning_rate": 0.0}, "word_learning_rate must be a number above 0, not 0.0"),
         ({"validation_fraction": 1.0}, "must be a number from 0 to below 1, not 1.0"),
         ({"objective": (1.0,)}, "objective must be of the class ObjectiveWeights, not"),
-        ({"objective": ObjectiveWeights(text_text=-1.0)}, "objective.text_text must be a number of"),
+        (
+            {"objective": ObjectiveWeights(text_text=-1.0)},
+            "objective.text_text must be a number of",
+        ),
         ({"objective": NO_WEIGHTS}, "objective must have a weight above 0"),
     ],
 )

@@ -77,7 +77,7 @@ class Weights:
         return "of at least 0, one of them above 0"
 
 
-def check_fields(instance: object, prefix: str = "") -> None:
+def check_fields(instance: Any, prefix: str = "") -> None:
     """Check every field of a dataclass, and of dataclasses in it, against its annotation.
 
     Raises:
@@ -103,6 +103,15 @@ def check_value(name: str, value: object, hint: Any) -> None:
     """
     if not _fits(value, hint):
         raise ConfigError(f"{name} must be {_expected(hint)}, not {repr(value)[:60]}")
+
+
+def takes_fractions(hint: Any) -> bool:
+    """Return whether an annotation allows numbers that are not whole.
+
+    >>> takes_fractions(Annotated[float, AtLeast(1)] | None), takes_fractions(int)
+    (True, False)
+    """
+    return hint is float or any(takes_fractions(one) for one in get_args(hint))
 
 
 @cache

@@ -98,8 +98,8 @@ class Settings:
     are the paper's and are learned. "spectral" (TF-IDF projected on its leading singular vectors)
     and "features" (rows that come with the network) are fixed before training."""
     dim: Annotated[int, AtLeast(2)] | None = None
-    """Width d of a vertex's vector. None chooses 64, 128, 256 or 512 by validation AUC; it needs a
-    frozen encoder and no structure half. The paper uses 200, half text and half structure
+    """Width d of a vertex's vector; None chooses 64, 128, 256 or 512 by validation AUC. None needs
+    a frozen encoder and no structure half. The paper uses 200, half text and half structure
     (section 5), and 100 in its text-only version."""
     hop_weights: HopWeights = (1.0, 0.7, 0.5, 0.35)
     """Importance λ of the hops 0, 1, 2, ..., one number per hop. H = 4 (section 5); the paper tunes
@@ -162,13 +162,13 @@ class Settings:
     """Maximum number of passes over the edges. The paper does not state it; the authors' released
     code uses 200."""
     batch_size: Count | None = None
-    """Edges per step. None uses the larger of 8,192 and a fiftieth of the edges. A step propagates
-    the whole graph, so with a fixed size an epoch would take time quadratic in the network. The
-    paper does not state it."""
+    """Edges per step; None uses 8,192, or a fiftieth of the edges if that is more. A step
+    propagates the whole graph, so with a fixed size an epoch would take time quadratic in the
+    network. The paper does not state it."""
     learning_rate: Rate = 0.01
     """Step size of Adam. The paper does not state it; ``PAPER`` uses 0.003."""
     mixing_learning_rate: Rate = 0.001
-    """Step size of Adam for the square matrix of ``mixing``."""
+    """Step size of Adam for the square matrix of the setting mixing."""
     word_learning_rate: Rate = 0.05
     """Step size of Adam for the logarithms of the word weights."""
     hide_supervised: bool = True
@@ -177,9 +177,9 @@ class Settings:
     validation_fraction: Fraction = 0.1
     """Fraction of edges held out for early stopping. 0 trains all epochs on all edges."""
     folds: Count | None = None
-    """Number of trainings with different validation edges, whose parameters are averaged. All start
-    from the same parameters. None uses 3 with fewer than 1,000 validation edges, otherwise 1. More
-    than 1 needs a frozen encoder and no structure half. The paper trains once."""
+    """Trainings with different validation edges, whose parameters are averaged. All start from the
+    same parameters. None uses 3 with fewer than 1,000 validation edges, otherwise 1. More than 1
+    needs a frozen encoder and no structure half. The paper trains once."""
     validate_every: Count = 1
     """Epochs between two evaluations on the validation edges."""
     patience: Count = 8
@@ -225,7 +225,10 @@ class Settings:
             "folds must be 1 unless the encoder is frozen (spectral, features), there is no "
             "structure half and validation_fraction is above 0",
         )
-        yield any(astuple(self.objective)), f"objective must have a weight above 0: {self.objective}"
+        yield (
+            any(astuple(self.objective)),
+            f"objective must have a weight above 0: {self.objective}",
+        )
 
     @property
     def hops(self) -> int:
