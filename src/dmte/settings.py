@@ -39,6 +39,12 @@ Protocol = Literal["strict", "published"]
 Measure = Literal["auc", "average_precision", "mrr", "hits_at_10", "macro_f1", "micro_f1"]
 """Names in ``plotting.curves.MEASURES``."""
 
+NUM_SEEDS = 10
+"""Runs averaged per figure (section 5)."""
+
+LABEL_FRACTIONS = (0.1, 0.3, 0.5, 0.7)
+"""Fractions of labelled vertices to train on (section 5.2)."""
+
 Count = Annotated[int, AtLeast(1)]
 Rate = Annotated[float, Above(0)]
 Fraction = Annotated[float, Range(0, 1, closed=False)]

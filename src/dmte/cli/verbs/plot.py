@@ -10,16 +10,13 @@ from rich.console import Console
 
 from dmte.cli.network_options import JsonOption
 from dmte.cli.options import QuietOption
-from dmte.cli.output import complete, print_json
+from dmte.cli.output import print_json
 from dmte.cli.verbs.evaluate import names as names_in
 from dmte.errors import ConfigError
-from dmte.settings import Half, Way
+from dmte.settings import Half, Measure, Way
 
 if TYPE_CHECKING:
     from dmte.plotting.map import Map
-
-MEASURES = ("auc", "average_precision", "mrr", "hits_at_10", "macro_f1", "micro_f1")
-"""What ``curves`` draws, by name."""
 
 
 def plot(
@@ -58,11 +55,7 @@ def plot(
         str | None, typer.Option(help="Draw the results of these only, commas between them.")
     ] = None,
     measure: Annotated[
-        str | None,
-        typer.Option(
-            help=f"What of results is drawn: {', '.join(MEASURES)}.",
-            autocompletion=complete(lambda: MEASURES),
-        ),
+        Measure | None, typer.Option(help="Metric of results to draw; by default the first.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
     quiet: QuietOption = False,

@@ -10,10 +10,7 @@ from dmte.cli.options import QuietOption
 from dmte.cli.output import complete
 from dmte.cli.settings_options import settings_from, with_settings
 from dmte.errors import ConfigError
-
-RECIPES = ("recommended", "paper")
-VARIANTS = ("no-diffusion", "text-only", "bilstm", "word-average")
-"""What ``config`` has under these names, which help shows without loading it."""
+from dmte.settings import RECIPES, VARIANTS
 
 
 @with_network
