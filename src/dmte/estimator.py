@@ -83,8 +83,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         word_dropout: Fraction of words dropped from the texts, drawn again each epoch.
         objective: Weights α of the four parts: text-text, structure-structure, structure-text,
             text-structure.
-        loss: Loss: "pointwise" (logistic, Eq. 13) or "ranking" (an edge must outscore its
-            negatives).
+        loss: Loss function: "pointwise" (logistic, Eq. 13) or "ranking" (edges outscore negatives).
         sharpness: Factor τ of score differences in the ranking loss.
         num_negatives: Negatives per edge, K; 1 in the paper (section 5).
         noise_power: Exponent of the out-degree in the noise distribution; 0.75 in the paper

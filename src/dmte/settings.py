@@ -117,8 +117,9 @@ class Settings:
     text_diffusion: bool = True
     """Compute V_t as the diffusion convolution of X; otherwise V_t = X (version i)."""
     transition: Transition = "symmetric"
-    """Matrix P that texts are diffused by. "walk" is the random walk (Definition 2). "symmetric"
-    keeps a share at every hop, and a hub contributes less to each neighbor."""
+    """Matrix P that texts are diffused by. "walk" is the random walk (Definition 2). With
+    "symmetric" a vertex keeps a share of its own text, and a hub contributes less to each
+    neighbor."""
     activation: Activation = "none"
     """Nonlinearity applied to each hop before hops are summed. With "none" the filters W start at
     λ, so that training starts from diffused texts. The paper uses "tanh"."""
@@ -130,9 +131,9 @@ class Settings:
     structure: bool = False
     """Add a structure half, a learned row per vertex; otherwise v_i = v_i^t (version ii)."""
     structure_share: Fraction | None = None
-    """Weight β of links in a score, next to texts; 0 disables it. The links are random rows,
-    diffused and not learned. None chooses β by validation AUC if ``dim`` is None, and uses it only
-    if the gain is significant. The paper learns its structure half instead."""
+    """Weight β of links in a score, next to texts; 0 disables it. Links enter as random rows that
+    are diffused and not learned. None chooses β by validation AUC if ``dim`` is None, and uses it
+    only if the gain is significant. The paper learns its structure half instead."""
     degree_power: Annotated[float, Range(0, LARGEST_POWER)] | None = None
     """Exponent a of the length (1 + d/3)^a of a vertex with d edges; 0 is length 1. Dot products
     then reflect how readily a vertex is linked; cosines do not change. None chooses a by validation
@@ -156,7 +157,7 @@ class Settings:
     """Weights α of the four parts: text-text, structure-structure, structure-text, text-structure.
     The values are the paper's (section 5)."""
     loss: Loss = "ranking"
-    """Loss: "pointwise" (logistic, Eq. 13) or "ranking" (an edge must outscore its negatives)."""
+    """Loss function: "pointwise" (logistic, Eq. 13) or "ranking" (edges outscore negatives)."""
     sharpness: Rate = 10.0
     """Factor τ of score differences in the ranking loss."""
     num_negatives: Count = 5

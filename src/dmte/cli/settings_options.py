@@ -13,7 +13,6 @@ import typer
 from dmte.cli.field_docs import Field, fields_of, first_sentence
 from dmte.errors import ConfigError
 from dmte.settings import PARTS, RECIPES, SPECTRAL_ONLY, VARIANTS, ObjectiveWeights, Settings
-from dmte.settings_file import change_settings
 
 FEATURES: Final = "features"
 """The encoder that reads features."""
@@ -52,6 +51,8 @@ def settings_from(
         ConfigError: There is no such recipe or version, a value is out of range, or an encoder or
             a setting for words is given together with features.
     """
+    from dmte.settings_file import change_settings
+
     start = _start(recipe, variant)
     if has_features:
         start = replace(start, encoder=FEATURES)
