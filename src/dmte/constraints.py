@@ -10,7 +10,7 @@ annotations at run time. All its messages have one form: what must hold, then wh
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
@@ -83,9 +83,10 @@ def check_fields(instance: Any, prefix: str = "") -> None:
     Raises:
         ConfigError: A value has the wrong type or violates a constraint.
     """
-    for name, hint in _hints(type(instance)).items():
+    for name, (hint, fits) in _tests(type(instance)).items():  # type: ignore[arg-type] # hashable
         value = getattr(instance, name)
-        check_value(f"{prefix}{name}", value, hint)
+        if not fits(value):
+            raise _violation(f"{prefix}{name}", value, hint)
         if is_dataclass(value):
             check_fields(value, f"{prefix}{name}.")
 
@@ -101,8 +102,8 @@ def check_value(name: str, value: object, hint: Any) -> None:
     Raises:
         ConfigError: The value has the wrong type or violates a constraint.
     """
-    if not _fits(value, hint):
-        raise ConfigError(f"{name} must be {_expected(hint)}, not {repr(value)[:60]}")
+    if not _test(hint)(value):
+        raise _violation(name, value, hint)
 
 
 def takes_fractions(hint: Any) -> bool:
@@ -115,22 +116,29 @@ def takes_fractions(hint: Any) -> bool:
 
 
 @cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind, include_extras=True)
+def _tests(kind: type) -> dict[str, tuple[Any, Callable[[Any], bool]]]:
+    """Return the annotation of every field and its test; Settings are made by the thousand."""
+    hints = get_type_hints(kind, include_extras=True)
+    return {name: (hint, _test(hint)) for name, hint in hints.items()}
 
 
-def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value has the type of an annotation and fulfils its constraints."""
+def _test(hint: Any) -> Callable[[Any], bool]:
+    """Return a function that tests a value for the type and the constraints of an annotation."""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in inner)
+        choices = [_test(one) for one in inner]
+        return lambda value: any(fits(value) for fits in choices)
     if origin is Annotated:
-        return _fits(value, inner[0]) and all(constraint.holds(value) for constraint in inner[1:])
+        has_type, constraints = _test(inner[0]), inner[1:]
+        return lambda value: has_type(value) and all(one.holds(value) for one in constraints)
     if origin is Literal:
-        return value in inner
+        return lambda value: value in inner
     if origin is tuple:
-        return isinstance(value, tuple | list) and all(_fits(one, inner[0]) for one in value)
-    return _is_number(value, hint) if hint in (int, float) else isinstance(value, hint)
+        fits_one = _test(inner[0])
+        return lambda value: isinstance(value, tuple | list) and all(map(fits_one, value))
+    if hint in (int, float):
+        return lambda value: _is_number(value, hint)
+    return lambda value: isinstance(value, hint)
 
 
 def _is_number(value: object, hint: type) -> bool:
@@ -138,6 +146,10 @@ def _is_number(value: object, hint: type) -> bool:
     allowed = (int, float) if hint is float else int
     is_number = isinstance(value, allowed) and not isinstance(value, bool)
     return is_number and abs(value) <= sys.float_info.max  # type: ignore[arg-type]
+
+
+def _violation(name: str, value: object, hint: Any) -> ConfigError:
+    return ConfigError(f"{name} must be {_expected(hint)}, not {repr(value)[:60]}")
 
 
 _EXPECTED = {bool: "true or false", int: "a whole number", float: "a number", NoneType: "none"}
