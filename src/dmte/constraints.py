@@ -129,13 +129,13 @@ def _test(hint: Any) -> Callable[[Any], bool]:
         choices = [_test(one) for one in inner]
         return lambda value: any(fits(value) for fits in choices)
     if origin is Annotated:
-        has_type, constraints = _test(inner[0]), inner[1:]
-        return lambda value: has_type(value) and all(one.holds(value) for one in constraints)
+        has_type, holds = _test(inner[0]), inner[1].holds
+        return lambda value: has_type(value) and holds(value)
     if origin is Literal:
         return lambda value: value in inner
     if origin is tuple:
         fits_one = _test(inner[0])
-        return lambda value: isinstance(value, tuple | list) and all(map(fits_one, value))
+        return lambda value: isinstance(value, (tuple, list)) and all(map(fits_one, value))
     if hint in (int, float):
         return lambda value: _is_number(value, hint)
     return lambda value: isinstance(value, hint)
@@ -161,7 +161,7 @@ def _expected(hint: Any) -> str:
     if origin in (Union, UnionType):
         return " or ".join(_expected(one) for one in inner)
     if origin is Annotated:
-        return " ".join([_expected(inner[0]), *map(str, inner[1:])])
+        return f"{_expected(inner[0])} {inner[1]}"
     if origin is Literal:
         return f"one of {', '.join(inner)}"
     if origin is tuple:
