@@ -8,7 +8,7 @@ from runpy import run_path
 
 import pytest
 
-from dmte.cli import VERBS
+from dmte.cli.app import VERBS
 from dmte.evaluation.paper.lookup import find_row
 from dmte.evaluation.paper.results import read_results
 from dmte.evaluation.paper.tables import load_experiments

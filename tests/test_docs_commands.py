@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
-from dmte.cli import app
+from dmte.cli.app import app
 from dmte.pages import Asked, Runner, asked_on, matches, rewrite, show_anew
 
 ROOT = Path(__file__).parents[1]

@@ -1,9 +1,13 @@
 """DMTE as an estimator of scikit-learn: parameters, cloning, pipelines and searches."""
 
+import inspect
+import os
+import re
 import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import get_type_hints
 
 import numpy as np
 import pytest
@@ -14,6 +18,8 @@ from sklearn.model_selection import GridSearchCV  # type: ignore[import-untyped]
 from sklearn.pipeline import Pipeline  # type: ignore[import-untyped]
 from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
 
+import dmte
+from dmte.cli.field_docs import fields_of, first_sentence
 from dmte.errors import ConfigError, NetworkError, UnknownVertexError
 from dmte.estimator import Dmte
 from dmte.model.trained_model import TrainedModel
@@ -34,8 +40,76 @@ def test_the_parameters_are_the_settings_with_their_defaults() -> None:
     paper = Dmte.of(PAPER, seed=2).get_params()
     assert paper["hop_weights"] is PAPER.hop_weights
     assert paper["seed"] == 2
-    with pytest.raises(TypeError, match="no parameter 'dimm'"):
-        Dmte(dimm=3)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'dimm'"):
+        Dmte(dimm=3)  # type: ignore[call-arg]
+
+
+def test_the_parameters_are_declared_and_documented_as_the_settings_are() -> None:
+    parameters = inspect.signature(Dmte).parameters
+    settings = fields_of(Settings)
+    assert list(parameters) == [*(one.name for one in settings), "network", "seed", "memory"]
+    types = get_type_hints(Dmte.__init__)
+    described = documented_arguments(Dmte)
+    assert list(described) == list(parameters)
+    for setting in settings:
+        assert types[setting.name] == setting.type, setting.name
+        assert parameters[setting.name].default == setting.default, setting.name
+        assert described[setting.name] == first_sentence(setting.doc), setting.name
+
+
+def documented_arguments(kind: type) -> dict[str, str]:
+    """Return the descriptions in the section Args of a class by name, each on one line."""
+    section = (inspect.getdoc(kind) or "").partition("Args:\n")[2].partition("\n\n")[0]
+    found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, flags=re.MULTILINE)
+    return {name: " ".join(words.split()) for name, words in found}
+
+
+PROGRAM = """\
+from typing import assert_type
+
+import dmte
+
+network = dmte.read_network("concepts")
+model = dmte.Dmte(dim=64, loss="ranking", hop_weights=(1.0, 0.5), network=network, seed=3)
+assert_type(model.fit(network), dmte.Dmte)
+assert_type(model.dim, int | None)
+assert_type(model.embedding_, dmte.Embedding)
+assert_type(dmte.Dmte.of(dmte.PAPER, seed=2), dmte.Dmte)
+dmte.Settings(dim=64, encoder="bilstm")
+dmte.Dmte(dimm=3)  # wrong
+dmte.Dmte(dim="x")  # wrong
+dmte.Dmte(loss="hinge")  # wrong
+dmte.Dmte.of(dmte.PAPER, sed=2)  # wrong
+dmte.Settings(dim="x")  # wrong
+dmte.Settings(transition="jump")  # wrong
+"""
+WRONG_LINES = {at for at, line in enumerate(PROGRAM.splitlines(), 1) if line.endswith("# wrong")}
+CHECKERS = {
+    # Without site-packages mypy leaves torch out, which takes it a minute and a half to read.
+    "mypy": (
+        *("mypy", "--config-file=", "--no-site-packages", "--ignore-missing-imports"),
+        *("--follow-imports=silent", "--cache-dir=cache"),
+    ),
+    "pyright": ("pyright", f"--pythonpath={sys.executable}"),
+}
+
+
+@pytest.mark.parametrize("checker", CHECKERS)
+def test_type_checkers_know_the_parameters(checker: str, tmp_path: Path) -> None:
+    pytest.importorskip(checker, reason=f"needs {checker}, which the extra dev brings")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    source = str(Path(dmte.__file__).parents[1])
+    known = {"MYPYPATH": source, "PYTHONPATH": source, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", *CHECKERS[checker], "program.py"],
+        cwd=tmp_path,
+        env=os.environ | known,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    found = re.findall(r"program\.py:(\d+):.* error: ", done.stdout)
+    assert sorted(map(int, found)) == sorted(WRONG_LINES), done.stdout + done.stderr
 
 
 def test_a_clone_is_alike_and_not_fitted(planted: TextualNetwork) -> None:

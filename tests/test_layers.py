@@ -10,6 +10,7 @@ SOURCE = Path(__file__).parents[1] / "src" / "dmte"
 
 ORDER = [
     "errors",
+    "constraints",
     "settings",
     "storage",
     "runtime",

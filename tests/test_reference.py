@@ -81,7 +81,7 @@ def examples_in(words: str) -> str:
         "`explain(trained: TrainedModel, a: str, b: str) -> Explanation`",
         "`TrainingRun(network: TextualNetwork, settings: Settings, seed: int, *, group: ",
         "- `num_vertices -> int`: N, the number of vertices.",
-        "| `objective` | `ObjectiveWeights` | `ObjectiveWeights()` | The weights α",
+        "| `objective` | `ObjectiveWeights` | `ObjectiveWeights()` | Weights α",
         "### PAPER\n\nThe paper's word-average version.",
         "Source: [network/frames.py](../src/dmte/network/formats/frames.py)",
     ],

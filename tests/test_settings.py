@@ -3,14 +3,40 @@
 import ast
 import inspect
 import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, get_args
 
+import jaxtyping
 import pytest
 
 from dmte import settings as config
+from dmte.diffusion.transition import TRANSITIONS
 from dmte.errors import ConfigError
-from dmte.settings import PAPER, RECIPES, SPECTRAL_ONLY, VARIANTS, ObjectiveWeights, Settings
+from dmte.evaluation import PROTOCOLS
+from dmte.plotting.curves import MEASURES
+from dmte.plotting.map import TITLES
+from dmte.settings import (
+    FROZEN_ENCODERS,
+    PAPER,
+    PARTS,
+    RECIPES,
+    SPECTRAL_ONLY,
+    VARIANTS,
+    Encoder,
+    Measure,
+    ObjectiveWeights,
+    Protocol,
+    Settings,
+    Transition,
+    Way,
+)
+from dmte.text import ENCODERS, FrozenEncoder
+
+INF, NAN = float("inf"), float("nan")
+NO_WEIGHTS = ObjectiveWeights(**dict.fromkeys(PARTS, 0.0))
 
 
 def test_the_paper_settings_are_those_of_the_paper() -> None:
@@ -64,6 +90,15 @@ def test_settings_survive_json(settings: Settings) -> None:
     assert Settings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
 
+@pytest.fixture
+def _unchecked_types() -> Iterator[None]:
+    """Let calls with wrong types pass, which the checks of the tests would catch before ours."""
+    jaxtyping.config.update("jaxtyping_disable", "1")
+    yield
+    jaxtyping.config.update("jaxtyping_disable", "0")
+
+
+@pytest.mark.usefixtures("_unchecked_types")
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -72,44 +107,83 @@ def test_settings_survive_json(settings: Settings) -> None:
             "encoder must be one of word-average, bilstm, spectral, features, not 'bert'",
         ),
         ({"activation": "relu"}, "activation must be one of tanh, none, not 'relu'"),
+        ({"transition": "jump"}, "transition must be one of walk, symmetric, not 'jump'"),
         ({"loss": "hinge"}, "loss must be one of pointwise, ranking, not 'hinge'"),
-        ({"dim": None, "structure": True}, "dim can be left open only with fixed texts"),
-        ({"dim": None, "encoder": "bilstm"}, "dim can be left open only with fixed texts"),
-        ({"text_diffusion": False, "mixing": False}, "nothing is learned of fixed texts"),
-        ({"structure_share": 1.0}, "structure_share must be from 0 to below 1, not 1.0"),
-        ({"structure_share": float("nan")}, "structure_share must be from 0 to below 1, not nan"),
+        ({"loss": ["ranking"]}, r"loss must be one of pointwise, ranking, not \['ranking'\]"),
+        ({"mixing": 1}, "mixing must be true or false, not 1"),
+        ({"letters": "yes"}, "letters must be true or false or none, not 'yes'"),
+        ({"dim": None, "structure": True}, "dim must be a number unless the encoder is frozen"),
+        ({"dim": None, "encoder": "bilstm"}, "dim must be a number unless the encoder is frozen"),
+        ({"text_diffusion": False, "mixing": False}, "encoder 'spectral' has no trainable param"),
+        ({"structure_share": 1.0}, "share must be a number from 0 to below 1 or none, not 1.0"),
+        ({"structure_share": NAN}, "share must be a number from 0 to below 1 or none, not nan"),
         ({"structure_share": 0.5, "unit_rows": False}, "structure_share must be 0 unless"),
         ({"structure_share": 0.5, "structure": True, "dim": 64}, "no learned structure half"),
         ({"degree_power": -0.1}, "degree_power must be a number from 0 to 4 or none, not -0.1"),
         ({"degree_power": 60.0}, "degree_power must be a number from 0 to 4 or none, not 60.0"),
-        ({"degree_power": float("inf")}, "degree_power must be a number from 0 to 4 or none"),
+        ({"degree_power": INF}, "degree_power must be a number from 0 to 4 or none, not inf"),
         ({"degree_power": 0.5, "unit_rows": False}, "degree_power must be 0 unless"),
-        ({"sharpness": 0.0}, "sharpness must be above 0"),
-        ({"noise_power": -1.0}, "noise_power must be at least 0"),
-        ({"dim": 7}, "dim must be a positive multiple of 2 .* not 7"),
-        ({"dim": 0}, "dim must be a positive multiple of 2 .* not 0"),
-        ({"encoder": "bilstm", "dim": 6}, "multiple of 4 with the bilstm encoder, not 6"),
-        ({"hop_weights": ()}, "hop_weights must be numbers"),
-        ({"hop_weights": (1.0, -0.5)}, r"hop_weights must be .*\(1.0, -0.5\)"),
-        ({"hop_weights": (float("nan"),)}, "hop_weights must be"),
-        ({"structure_hop_weights": (0.0, 0.0)}, "structure_hop_weights must be"),
+        ({"sharpness": 0.0}, "sharpness must be a number above 0, not 0.0"),
+        ({"noise_power": -1.0}, "noise_power must be a number of at least 0, not -1.0"),
+        ({"dim": 7}, "dim must be a multiple of 2 with the encoder 'spectral', not 7"),
+        ({"dim": 0}, "dim must be a whole number of at least 2 or none, not 0"),
+        ({"dim": "x"}, "dim must be a whole number of at least 2 or none, not 'x'"),
+        ({"encoder": "bilstm", "dim": 6}, "a multiple of 4 with the encoder 'bilstm', not 6"),
+        ({"hop_weights": ()}, r"numbers of at least 0, one of them above 0, not \(\)"),
+        ({"hop_weights": (1.0, -0.5)}, r"hop_weights must be numbers .*, not \(1.0, -0.5\)"),
+        ({"hop_weights": (NAN,)}, "hop_weights must be numbers"),
+        ({"hop_weights": (INF,)}, "hop_weights must be numbers"),
+        ({"hop_weights": 1.0}, "hop_weights must be numbers"),
+        ({"structure_hop_weights": (0.0, 0.0)}, "structure_hop_weights must be numbers"),
         ({"epochs": 0}, "epochs must be a whole number of at least 1, not 0"),
-        ({"num_negatives": 0}, "num_negatives must be a whole number"),
-        ({"batch_size": -1}, "batch_size must be a whole number of at least 1, not -1"),
+        ({"epochs": True}, "epochs must be a whole number of at least 1, not True"),
+        ({"num_negatives": 0}, "num_negatives must be a whole number of at least 1, not 0"),
+        ({"batch_size": -1}, "batch_size must be a whole number of at least 1 or none, not -1"),
+        ({"folds": 2, "validation_fraction": 0.0}, "folds must be 1 unless"),
         ({"min_count": 0}, "min_count must be a whole number of at least 1, not 0"),
-        ({"max_vocabulary": 0}, "max_vocabulary must be a whole number of at least 1"),
-        ({"hop_weights": (float("inf"),)}, "hop_weights must be"),
-        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
-        ({"learning_rate": float("nan")}, "learning_rate must be above 0"),
-        ({"word_learning_rate": 0.0}, "word_learning_rate must be above 0, not 0.0"),
-        ({"word_learning_rate": float("nan")}, "word_learning_rate must be above 0"),
-        ({"validation_fraction": 1.0}, "validation_fraction must be from 0 to below 1, not 1.0"),
-        ({"objective": ObjectiveWeights(text_text=-1.0)}, "objective must be at least 0"),
+        ({"max_vocabulary": 0}, "max_vocabulary must be a whole number of at least 1 or none"),
+        ({"learning_rate": 0.0}, "learning_rate must be a number above 0, not 0.0"),
+        ({"learning_rate": NAN}, "learning_rate must be a number above 0, not nan"),
+        ({"learning_rate": 10**400}, "learning_rate must be a number above 0, not 1000"),
+        ({"word_learning_rate": 0.0}, "word_learning_rate must be a number above 0, not 0.0"),
+        ({"validation_fraction": 1.0}, "must be a number from 0 to below 1, not 1.0"),
+        ({"objective": (1.0,)}, "objective must be of the class ObjectiveWeights, not"),
+        (
+            {"objective": ObjectiveWeights(text_text=-1.0)},
+            "objective.text_text must be a number of",
+        ),
+        ({"objective": NO_WEIGHTS}, "objective must have a weight above 0"),
     ],
 )
 def test_senseless_settings_are_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Settings(**change)
+
+
+@pytest.mark.parametrize(
+    ("names", "table"),
+    [
+        (Encoder, ENCODERS),
+        (Transition, TRANSITIONS),
+        (Protocol, PROTOCOLS),
+        (Measure, MEASURES),
+        (Way, TITLES),
+    ],
+)
+def test_the_names_of_a_choice_are_those_of_its_table(
+    names: Any, table: Mapping[str, object]
+) -> None:
+    assert get_args(names) == tuple(table)
+
+
+def test_frozen_encoders_are_those_whose_class_is_frozen() -> None:
+    frozen = {name for name, encoder in ENCODERS.items() if issubclass(encoder, FrozenEncoder)}
+    assert set(FROZEN_ENCODERS) == frozen
+
+
+def test_settings_load_no_torch() -> None:
+    code = "import sys, dmte.settings, dmte.settings_file; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("name", SPECTRAL_ONLY)

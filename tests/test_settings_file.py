@@ -45,27 +45,40 @@ def test_a_file_changes_what_it_names_and_options_go_before(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.toml", "learning-rate = 0.1", "no setting; did you mean 'learning_rate'"),
-        ("a.toml", "zzzz = 1", "'zzzz', which is no setting$"),
-        ("a.toml", 'dim = "wide"', "dim takes a whole number or \"none\", not 'wide'"),
-        ("a.toml", "epochs = true", "epochs takes a whole number, not True"),
-        ("a.toml", "epochs = 1.5", "epochs takes a whole number, not 1.5"),
-        ("a.toml", 'epochs = "none"', "epochs takes a whole number, not 'none'"),
-        ("a.toml", "mixing = 1", "mixing takes true or false, not 1"),
-        ("a.toml", "encoder = 3", "encoder takes a text in quotes, not 3"),
-        ("a.toml", "hop_weights = 1", "hop_weights takes numbers in brackets"),
-        ("a.toml", 'hop_weights = [1, "x"]', "hop_weights takes a number, not 'x'"),
-        ("a.toml", "objective = [1, 1, 1, 1]", "objective takes a table with text_text"),
-        ("a.toml", "[objective]\ntext_txt = 1", "no part of it; did you mean 'text_text'"),
-        ("a.toml", "learning_rate = 1" + "0" * 400, "too large"),
+        ("a.toml", "learning-rate = 0.1", "not a setting; did you mean 'learning_rate'"),
+        ("a.toml", "zzzz = 1", "'zzzz' is not a setting$"),
+        ("a.toml", 'dim = "wide"', "dim must be a whole number of at least 2 or none, not 'wide'"),
+        ("a.toml", "epochs = true", "epochs must be a whole number of at least 1, not True"),
+        ("a.toml", "epochs = 1.5", "epochs must be a whole number of at least 1, not 1.5"),
+        ("a.toml", 'epochs = "none"', "epochs must be a whole number of at least 1, not 'none'"),
+        ("a.toml", "mixing = 1", "mixing must be true or false, not 1"),
+        ("a.toml", "encoder = 3", "encoder must be one of word-average, .*, not 3"),
+        ("a.toml", "hop_weights = 1", "hop_weights must be numbers of at least 0"),
+        ("a.toml", 'hop_weights = [1, "x"]', r"hop_weights must be numbers .*, not \[1, 'x'\]"),
+        ("a.toml", "objective = [1, 1, 1, 1]", "objective must be a table with text_text"),
+        (
+            "a.toml",
+            "[objective]\ntext_txt = 1",
+            "objective: 'text_txt' is not a setting; did you mean 'text_text'",
+        ),
+        (
+            "a.toml",
+            "learning_rate = 1" + "0" * 400,
+            "learning_rate must be a number above 0, not 1000",
+        ),
+        (
+            "a.toml",
+            'structure_share = "none"\ndegree_power = 9',
+            "degree_power must be a number from",
+        ),
         ("a.toml", "dim = 7", r"dim must be .* \(with the settings of .*a.toml\)"),
-        ("a.toml", "learning_rate = nan", "learning_rate must be above 0"),
-        ("a.toml", "dim 7", "a.toml is no TOML"),
-        ("a.json", "{", "a.json is no JSON"),
-        ("a.json", "[" * 100_000, "a.json is no JSON"),
-        ("a.json", "[1]", "holds no names with values"),
-        ("a.yaml", "dim: 7", "ends in .toml or .json"),
-        ("a.toml", "\x00", "a.toml is no TOML"),
+        ("a.toml", "learning_rate = nan", "learning_rate must be a number above 0, not nan"),
+        ("a.toml", "dim 7", "a.toml is not TOML"),
+        ("a.json", "{", "a.json is not JSON"),
+        ("a.json", "[" * 100_000, "a.json is not JSON"),
+        ("a.json", "[1]", "must hold names with values"),
+        ("a.yaml", "dim: 7", "must end in .toml or .json"),
+        ("a.toml", "\x00", "a.toml is not TOML"),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_the_files_name(
@@ -83,5 +96,5 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match=r"gone\.toml cannot be read: No such file"):
         read_settings(tmp_path / "gone.toml")
     (tmp_path / "utf16.toml").write_bytes("dim = 64".encode("utf-16"))
-    with pytest.raises(ConfigError, match=r"utf16\.toml is no TOML"):
+    with pytest.raises(ConfigError, match=r"utf16\.toml is not TOML"):
         read_settings(tmp_path / "utf16.toml")

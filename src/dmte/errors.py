@@ -1,29 +1,29 @@
-"""Every error raised on purpose, and the warnings.
+"""Every error that dmte raises on purpose, and its warnings.
 
     DmteError
-    ├── NetworkError        the network, or the file it comes from, is not one we can read
-    ├── DownloadError       a data set cannot be fetched, or what arrived is not what it should be
-    ├── ConfigError         a setting is out of range or contradicts another
-    ├── UnknownVertexError  an id that is not in the network or embedding
-    ├── SplitError          a split that would evaluate on what was trained on
-    ├── TrainingError       training cannot go on
-    │   └── LostProcessError  another process that takes part is gone
-    ├── StorageError        a stored folder is missing, damaged, foreign or cannot be written
-    ├── MissingExtraError   an optional package is not installed
-    └── Interrupted         the user stopped a long run
+    ├── NetworkError          a network, or the file it comes from, is invalid
+    ├── DownloadError         a data set cannot be downloaded, or is not the expected one
+    ├── ConfigError           a setting is out of range or contradicts another
+    ├── UnknownVertexError    an id is not in the network or embedding
+    ├── SplitError            a split would test on training edges, or leaves too few of them
+    ├── TrainingError         training cannot continue
+    │   └── LostProcessError  another process of the training ended or does not answer
+    ├── StorageError          a stored folder is missing, damaged, foreign or not writable
+    ├── MissingExtraError     an optional package is not installed
+    └── Interrupted           the user stopped a long run
 
-    DmteWarning             what was asked for is done, but perhaps not what was meant
-    └── NoTextsWarning      a network has links alone
+    DmteWarning               something is done, but maybe not as intended
+    └── NoTextsWarning        a network has links but no texts
 
-A message says what is wrong, what was found and what to do, in one lower-case sentence: the
-command line prints it as it is.
+A message is one lower-case sentence: what must hold, what was found, and what to do. The command
+line prints it as it is.
 """
 
 import warnings
 
 
 class DmteError(Exception):
-    """Anything a caller of this package can put right.
+    """The base of all errors that a caller can fix.
 
     >>> import dmte
     >>> try:
@@ -35,11 +35,11 @@ class DmteError(Exception):
 
 
 class NetworkError(DmteError):
-    """The network, or the file it comes from, is not one we can read."""
+    """A network, or the file it comes from, is invalid."""
 
 
 class DownloadError(DmteError):
-    """A data set cannot be fetched, or what arrived is not what it should be."""
+    """A data set cannot be downloaded, or is not the expected one."""
 
 
 class ConfigError(DmteError):
@@ -47,47 +47,47 @@ class ConfigError(DmteError):
 
 
 class UnknownVertexError(DmteError):
-    """An id that is not in the network or embedding."""
+    """An id is not in the network or embedding."""
 
 
 class SplitError(DmteError):
-    """A split that would evaluate on what was trained on, or that leaves nothing to learn from."""
+    """A split would test on training edges, or leaves too few edges to train on."""
 
 
 class TrainingError(DmteError):
-    """Training cannot go on."""
+    """Training cannot continue."""
 
 
 class LostProcessError(TrainingError):
-    """Another process that takes part in a training is gone, or does not answer."""
+    """Another process of the training ended or does not answer."""
 
 
 class StorageError(DmteError):
-    """A stored folder is missing, damaged, foreign or cannot be written."""
+    """A stored folder is missing, damaged, foreign or not writable."""
 
 
 class MissingExtraError(DmteError):
     """An optional package is not installed."""
 
 
-class Interrupted(DmteError):  # noqa: N818 - nothing went wrong
-    """The user stopped a long run; says how to go on with it."""
+class Interrupted(DmteError):  # noqa: N818 - nothing is wrong
+    """The user stopped a long run; the message says how to resume it."""
 
 
 class DmteWarning(UserWarning):
-    """What was asked for is done, but perhaps not what was meant.
+    """Something is done, but maybe not as intended.
 
     >>> import warnings
     >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore", DmteWarning)  # or "error", to be stopped by it
+    ...     warnings.simplefilter("ignore", DmteWarning)  # or "error", to stop at a warning
     ...     warn("edges were left out")
     """
 
 
 class NoTextsWarning(DmteWarning):
-    """A network has links alone, which does not matter to those who have features of it."""
+    """A network has links but no texts; with features it needs none."""
 
 
 def warn(message: str, kind: type[DmteWarning] = DmteWarning) -> None:
-    """Give a warning, which the command line prints as one line and Python shows as it does."""
+    """Issue a warning; the command line prints it as one line."""
     warnings.warn(message, kind, stacklevel=3)

@@ -1,24 +1,22 @@
-"""DMTE in the manner of scikit-learn: parameters, ``fit``, ``transform``, a place in a pipeline.
+"""DMTE as a scikit-learn transformer: parameters, ``fit``, ``transform``, a step of a pipeline.
 
-Training looks at a network and never at labels, so the network is a parameter, and what goes
+Training uses a network and never labels. So the network is a parameter, and the samples that go
 through a pipeline are ids of its vertices:
 
-    X, y     ids and their labels, split and searched over as scikit-learn likes
-    fit      train on the whole network; X has to be in it, y is not looked at
-    transform    the vectors of the ids X
+    X, y         ids and their labels, which scikit-learn splits and searches over
+    fit          trains on the whole network; the ids X must be in it, y is ignored
+    transform    returns the vectors of the ids X
 
-Without the parameter, ``fit`` takes the network itself. ``transform`` of another network gives the
-vectors of its unseen vertices (``unseen.py``). What is trained depends on the network, the settings
-and the seed alone, so a folder named by ``memory`` keeps it for every fold and every grid point
-that has these in common. A pipeline's own ``memory`` cannot: it tells folds apart by their X.
+Without the parameter, ``fit`` takes the network itself. ``transform`` of another network returns
+vectors of its new vertices (``model.new_vertices``). The trained model depends only on the network,
+the settings and the seed. A folder given as ``memory`` stores it for every fold and grid point that
+has these in common. A pipeline's own ``memory`` cannot do this, since its keys include X.
 """
 
 import hashlib
-import inspect
 import json
 from collections.abc import Iterable
 from dataclasses import fields
-from inspect import Parameter
 from pathlib import Path
 from typing import Any
 
@@ -37,18 +35,21 @@ from dmte.errors import ConfigError
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
-from dmte.settings import Settings
+from dmte.settings import Activation, Encoder, Loss, ObjectiveWeights, Settings, Transition
 from dmte.storage.folder import is_stored
 from dmte.training.method import DmteMethod
 
 Ids = Iterable[object]
 """Ids of vertices, strings or numbers, in one column."""
 
+_OBJECTIVE = ObjectiveWeights()
+
 
 class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """One vector per vertex, learned from texts and links; the parameters are those of Settings.
+    """One vector per vertex, learned from texts and links.
 
-    By default they are the recommended recipe; ``Dmte.of(dmte.PAPER)`` is the paper's.
+    The parameters are those of ``Settings``, whose documentation has their details and sources.
+    The defaults are the recommended recipe; ``Dmte.of(dmte.PAPER)`` has the paper's.
 
     >>> import dmte
     >>> network = dmte.read_network("concepts")
@@ -60,42 +61,146 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     >>> Dmte(dim=64, seed=3), Dmte.of(dmte.PAPER).encoder
     (Dmte(dim=64, seed=3), 'word-average')
 
+    Args:
+        encoder: Text encoder that produces X, one row per vertex.
+        dim: Width d of a vertex's vector; None chooses 64, 128, 256 or 512 by validation AUC.
+        hop_weights: Importance λ of the hops 0, 1, 2, ..., one number per hop.
+        structure_hop_weights: Importance λ of the hops in the structure half.
+        text_diffusion: Compute V_t as the diffusion convolution of X; otherwise V_t = X (version
+            i).
+        transition: Matrix P that texts are diffused by.
+        activation: Nonlinearity applied to each hop before hops are summed.
+        mixing: Multiply V_t by a learned square matrix, initialised as the identity.
+        unit_rows: Normalise the rows of V_t to length 1, so that dot products are cosines.
+        structure: Add a structure half, a learned row per vertex; otherwise v_i = v_i^t (version
+            ii).
+        structure_share: Weight β of links in a score, next to texts; 0 disables it.
+        degree_power: Exponent a of the length (1 + d/3)^a of a vertex with d edges; 0 is length 1.
+        min_count: Minimum number of occurrences of a word in the vocabulary.
+        max_vocabulary: Maximum number of words in the vocabulary, the most frequent first.
+        letters: Add character n-grams to the words of spectral texts, to match inflected words.
+        word_weights: Learn a weight per word of spectral texts, initialised from its IDF.
+        word_dropout: Fraction of words dropped from the texts, drawn again each epoch.
+        objective: Weights α of the four parts: text-text, structure-structure, structure-text,
+            text-structure.
+        loss: Loss function: "pointwise" (logistic, Eq. 13) or "ranking" (edges outscore negatives).
+        sharpness: Factor τ of score differences in the ranking loss.
+        num_negatives: Negatives per edge, K; 1 in the paper (section 5).
+        noise_power: Exponent of the out-degree in the noise distribution; 0.75 in the paper
+            (section 4.4).
+        epochs: Maximum number of passes over the edges.
+        batch_size: Edges per step; None uses 8,192, or a fiftieth of the edges if that is more.
+        learning_rate: Step size of Adam.
+        mixing_learning_rate: Step size of Adam for the square matrix of the setting mixing.
+        word_learning_rate: Step size of Adam for the logarithms of the word weights.
+        hide_supervised: Remove the edges of a step from P while they are scored, at most a fifth of
+            all edges.
+        validation_fraction: Fraction of edges held out for early stopping.
+        folds: Trainings with different validation edges, whose parameters are averaged.
+        validate_every: Epochs between two evaluations on the validation edges.
+        patience: Evaluations without a better validation AUC before training stops.
+        network: Network to train on; None if ``fit`` receives it.
+        seed: Seed of all random numbers; the same seed gives the same vectors.
+        memory: Folder that stores trained models, to load instead of training again.
+
     Attributes:
-        model_: The trained model, which can be saved and asked.
-        embedding_: Its vectors.
+        model_: The trained model (``TrainedModel``), which can be saved.
+        embedding_: Its vectors (``Embedding``).
     """
 
-    network: TextualNetwork | None
-    seed: int
-    memory: Path | str | None
     model_: TrainedModel
     embedding_: Embedding
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - scikit-learn reads the parameters from this signature
         self,
+        *,
+        encoder: Encoder = "spectral",
+        dim: int | None = None,
+        hop_weights: tuple[float, ...] = (1.0, 0.7, 0.5, 0.35),
+        structure_hop_weights: tuple[float, ...] | None = None,
+        text_diffusion: bool = True,
+        transition: Transition = "symmetric",
+        activation: Activation = "none",
+        mixing: bool = True,
+        unit_rows: bool = True,
+        structure: bool = False,
+        structure_share: float | None = None,
+        degree_power: float | None = None,
+        min_count: int = 1,
+        max_vocabulary: int | None = None,
+        letters: bool | None = None,
+        word_weights: bool | None = None,
+        word_dropout: float = 0.5,
+        objective: ObjectiveWeights = _OBJECTIVE,
+        loss: Loss = "ranking",
+        sharpness: float = 10.0,
+        num_negatives: int = 5,
+        noise_power: float = 0.0,
+        epochs: int = 40,
+        batch_size: int | None = None,
+        learning_rate: float = 0.01,
+        mixing_learning_rate: float = 0.001,
+        word_learning_rate: float = 0.05,
+        hide_supervised: bool = True,
+        validation_fraction: float = 0.1,
+        folds: int | None = None,
+        validate_every: int = 1,
+        patience: int = 8,
+        network: TextualNetwork | None = None,
+        seed: int = 0,
+        memory: Path | str | None = None,
+    ) -> None:
+        """Store the parameters unchanged; ``fit`` checks them."""
+        self.encoder = encoder
+        self.dim = dim
+        self.hop_weights = hop_weights
+        self.structure_hop_weights = structure_hop_weights
+        self.text_diffusion = text_diffusion
+        self.transition = transition
+        self.activation = activation
+        self.mixing = mixing
+        self.unit_rows = unit_rows
+        self.structure = structure
+        self.structure_share = structure_share
+        self.degree_power = degree_power
+        self.min_count = min_count
+        self.max_vocabulary = max_vocabulary
+        self.letters = letters
+        self.word_weights = word_weights
+        self.word_dropout = word_dropout
+        self.objective = objective
+        self.loss = loss
+        self.sharpness = sharpness
+        self.num_negatives = num_negatives
+        self.noise_power = noise_power
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.mixing_learning_rate = mixing_learning_rate
+        self.word_learning_rate = word_learning_rate
+        self.hide_supervised = hide_supervised
+        self.validation_fraction = validation_fraction
+        self.folds = folds
+        self.validate_every = validate_every
+        self.patience = patience
+        self.network = network
+        self.seed = seed
+        self.memory = memory
+
+    @classmethod
+    def of(
+        cls,
+        settings: Settings,
         *,
         network: TextualNetwork | None = None,
         seed: int = 0,
         memory: Path | str | None = None,
-        **settings: Any,
-    ) -> None:
-        """Keep the parameters as they are; ``fit`` checks them."""
-        unknown = sorted(set(settings) - set(_DEFAULTS))
-        if unknown:
-            raise TypeError(f"Dmte() has no parameter {unknown[0]!r}")
-        self.network = network
-        self.seed = seed
-        self.memory = memory
-        for name, default in _DEFAULTS.items():
-            setattr(self, name, settings.get(name, default))
-
-    @classmethod
-    def of(cls, settings: Settings, **others: Any) -> "Dmte":
-        """Return the estimator with these settings; network, seed and memory may be given too."""
-        return cls(**{name: getattr(settings, name) for name in _DEFAULTS}, **others)
+    ) -> "Dmte":
+        """Return the estimator with these settings."""
+        return cls(**_values(settings), network=network, seed=seed, memory=memory)
 
     def __sklearn_clone__(self) -> "Dmte":
-        """Return one like it that is not fitted; the network, which is frozen, is shared."""
+        """Return an unfitted copy, which shares the immutable network."""
         parameters = self.get_params(deep=False)
         network = parameters.pop("network")
         return type(self)(network=network, **clone(parameters, safe=False))
@@ -114,20 +219,19 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         if X is not network and X is not None:
             for name in _as_ids(X):
                 network.position(name)
-        settings = Settings(**{name: getattr(self, name) for name in _DEFAULTS})
-        self.model_ = self._train(network, settings)
+        self.model_ = self._train(network, Settings(**_values(self)))
         self.embedding_ = self.model_.embedding
         self._n_features_out = self.embedding_.vectors.shape[1]
         return self
 
     def transform(self, X: TextualNetwork | Ids) -> Float[np.ndarray, "rows dim"]:  # noqa: N803
-        """Return the vectors of ids, or of those vertices of a network that are not known yet.
+        """Return the vectors of ids, or those of the new vertices of another network.
 
-        Of the network that was trained on, all vectors.
+        The network of the training itself gives all vectors.
 
         Raises:
-            UnknownVertexError: An id is not in the network that was trained on.
-            NetworkError: A network has no new vertex, or one that is known already.
+            UnknownVertexError: An id is not in the network of the training.
+            NetworkError: Another network has no new vertex, or repeats a known one.
         """
         check_is_fitted(self)
         if not isinstance(X, TextualNetwork):
@@ -138,7 +242,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         return self.model_.embed(X).vectors.numpy()
 
     def _train(self, network: TextualNetwork, settings: Settings) -> TrainedModel:
-        """Return the trained model, from memory if it is there."""
+        """Return the trained model, loaded from ``memory`` if it is stored there."""
         method = DmteMethod.of(settings)
         if self.memory is None:
             return method.train(network, self.seed)
@@ -148,6 +252,11 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         if not is_stored(folder):
             method.train(network, self.seed).save(folder)
         return TrainedModel.load(folder)
+
+
+def _values(holder: Settings | Dmte) -> dict[str, Any]:
+    """Return the value of every setting by name."""
+    return {setting.name: getattr(holder, setting.name) for setting in fields(Settings)}
 
 
 def _as_ids(ids: Any) -> list[str]:
@@ -162,21 +271,3 @@ def _as_ids(ids: Any) -> list[str]:
     if column.ndim != 1:
         raise ConfigError(f"give ids of vertices in one column, not of the shape {column.shape}")
     return [str(name) for name in column]
-
-
-_DEFAULTS = {setting.name: getattr(Settings(), setting.name) for setting in fields(Settings)}
-"""Every setting and its default, which is written in Settings alone."""
-
-
-def _signature() -> inspect.Signature:
-    """Return the parameters of ``Dmte`` one by one, by which scikit-learn knows them."""
-    own = inspect.signature(Dmte.__init__).parameters
-    settings = [
-        Parameter(setting.name, Parameter.KEYWORD_ONLY, default=default, annotation=setting.type)
-        for setting, default in zip(fields(Settings), _DEFAULTS.values(), strict=True)
-    ]
-    others = [own[name] for name in ("network", "seed", "memory")]
-    return inspect.Signature([own["self"], *settings, *others])
-
-
-Dmte.__init__.__signature__ = _signature()  # type: ignore[attr-defined]

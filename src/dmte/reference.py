@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from types import UnionType
-from typing import NamedTuple
 
 PACKAGE = Path(__file__).parent
 
@@ -65,36 +64,6 @@ def find_definition(path: Path, name: str) -> tuple[Definition, Path]:
         if isinstance(node, Constant) and _name_of(node) == name:
             return node, path
     raise LookupError(f"{path.name} neither defines nor imports {name}")
-
-
-class Field(NamedTuple):
-    """A field of a class as its source has it."""
-
-    name: str
-    kind: str
-    default: str
-    """How the default is written; what a factory makes is called."""
-    words: str
-    """The docstring under it."""
-
-
-def fields_of(path: Path, name: str) -> list[Field]:
-    """Return the fields of a class that a file defines or imports, which nothing has to load.
-
-    >>> fields_of(PACKAGE / "settings.py", "Settings")[0][:3]
-    ('encoder', 'str', "'spectral'")
-
-    Raises:
-        LookupError: The file has no such name.
-        TypeError: It is no class.
-    """
-    kind, _ = find_definition(path, name)
-    if not isinstance(kind, ast.ClassDef):
-        raise TypeError(f"{name} is no class")
-    return [
-        Field(ast.unparse(node.target), ast.unparse(node.annotation), _default(node), words)
-        for node, words in _fields(kind)
-    ]
 
 
 def described(kind: ast.ClassDef) -> dict[str, str]:

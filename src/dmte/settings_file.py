@@ -1,6 +1,6 @@
 """Settings in a file that people read and write: TOML, or JSON.
 
-A file names the settings it changes, by the names of ``Settings``; the others stay as they were:
+A file sets some of the settings, by the names in ``Settings``; the others keep their values:
 
     encoder = "word-average"
     dim = 200
@@ -9,29 +9,28 @@ A file names the settings it changes, by the names of ``Settings``; the others s
     [objective]
     text_text = 1.0
 
-TOML has no word for "none", so ``"none"`` stands for it where a setting may be left open. In JSON
-it may be ``null`` as well.
+TOML has no null, so ``"none"`` stands for None. JSON may use ``null`` as well.
 """
 
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import is_dataclass, replace
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import Any, get_args, get_type_hints
 
+from dmte.constraints import check_value, takes_fractions
 from dmte.errors import ConfigError
 from dmte.runtime.spelling import close_names
-from dmte.settings import ObjectiveWeights, Settings
+from dmte.settings import Settings
 
 NONE = "none"
 _READERS = {".toml": tomllib.loads, ".json": json.loads}
-_KINDS = {bool: "true or false", int: "a whole number", float: "a number", str: "a text in quotes"}
 
 
 def read_settings(path: Path | str, start: Settings | None = None) -> Settings:
-    """Return ``start``, by default the recommended recipe, with what the file says put in.
+    """Return ``start``, by default the recommended recipe, with the changes of a file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -41,21 +40,22 @@ def read_settings(path: Path | str, start: Settings | None = None) -> Settings:
     64
 
     Raises:
-        ConfigError: The file cannot be read, a name is no setting, or a value does not fit.
+        ConfigError: The file cannot be read, a name is not a setting, or a value is out of range.
     """
     start = Settings() if start is None else start
     return change_settings(start, path, {})
 
 
 def change_settings(start: Settings, path: Path | str, more: Mapping[str, Any]) -> Settings:
-    """Return ``start`` with what the file says put in, and ``more`` on top of it.
+    """Return ``start`` with the changes of a file, and then those of ``more``.
 
-    They are checked together, since what one of them leaves open the other may say.
+    Rules between settings are checked at the end: one may need a value that only the other sets.
 
     Raises:
-        ConfigError: The file cannot be read, a name is no setting, or a value does not fit.
+        ConfigError: The file cannot be read, a name is not a setting, or a value is out of range.
     """
-    changes = _read_changes(Path(path), start)
+    path = Path(path)
+    changes = _changes(str(path), _parse(path), start)
     try:
         return replace(start, **(changes | dict(more)))
     except ConfigError as problem:
@@ -63,7 +63,7 @@ def change_settings(start: Settings, path: Path | str, more: Mapping[str, Any]) 
 
 
 def settings_text(settings: Settings, notes: Sequence[str] = ()) -> str:
-    """Return every setting as TOML, under the notes as comments.
+    """Return every setting as TOML, after the notes as comments.
 
     >>> print(settings_text(Settings(dim=64), ["width chosen by eye"]).splitlines()[:3])
     ['# width chosen by eye', '', 'encoder = "spectral"']
@@ -83,37 +83,38 @@ def _toml(value: object) -> str:
         return json.dumps(NONE)
     if isinstance(value, tuple):
         return f"[{', '.join(map(_toml, value))}]"
-    return json.dumps(value)  # Texts, numbers and truth values are written alike.
-
-
-def _read_changes(path: Path, start: Settings) -> dict[str, Any]:
-    """Return what the file says, checked for names and types."""
-    kinds = get_type_hints(Settings)
-    values = _parse(path)
-    for name in values:
-        if name not in kinds:
-            raise ConfigError(f"{path} has {name!r:.60}, which is no setting{_hint(name, kinds)}")
-    changes = {}
-    for name, value in values.items():
-        if kinds[name] is ObjectiveWeights:
-            changes[name] = _weights(f"{path}: {name}", value, getattr(start, name))
-        else:
-            changes[name] = _fit(f"{path}: {name}", value, kinds[name])
-    return changes
+    return json.dumps(value)  # TOML and JSON write text, numbers and truth values alike.
 
 
 def _parse(path: Path) -> dict[str, Any]:
     if path.suffix.lower() not in _READERS:
-        raise ConfigError(f"a file of settings ends in {' or '.join(_READERS)}, not as {path} does")
+        raise ConfigError(f"a settings file must end in {' or '.join(_READERS)}, not as {path}")
     try:
         values = _READERS[path.suffix.lower()](path.read_text("utf-8"))
     except OSError as problem:
         raise ConfigError(f"{path} cannot be read: {problem.strerror}") from problem
     except (ValueError, RecursionError) as problem:
-        raise ConfigError(f"{path} is no {path.suffix[1:].upper()}: {problem}") from problem
+        raise ConfigError(f"{path} is not {path.suffix[1:].upper()}: {problem}") from problem
     if not isinstance(values, dict):
-        raise ConfigError(f"{path} holds no names with values, as in {{'dim': 200}}")
+        raise ConfigError(f"{path} must hold names with values, as in {{'dim': 200}}")
     return values
+
+
+def _changes(place: str, values: Any, start: Any) -> dict[str, Any]:
+    """Return the fields of the dataclass ``start`` that a table changes, checked one by one."""
+    hints = get_type_hints(type(start), include_extras=True)
+    if not isinstance(values, dict):
+        raise ConfigError(f"{place} must be a table with {', '.join(hints)}, not {values!r:.60}")
+    changes = {}
+    for name, value in values.items():
+        if name not in hints:
+            raise ConfigError(f"{place}: {name!r:.60} is not a setting{_hint(name, hints)}")
+        before, inside = getattr(start, name), f"{place}: {name}"
+        if is_dataclass(before):
+            changes[name] = replace(before, **_changes(inside, value, before))  # type: ignore[type-var]
+        else:
+            changes[name] = _checked(inside, value, hints[name])
+    return changes
 
 
 def _hint(name: str, known: Mapping[str, Any]) -> str:
@@ -121,48 +122,11 @@ def _hint(name: str, known: Mapping[str, Any]) -> str:
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
-def _fit(what: str, value: Any, kind: Any) -> Any:
-    """Return the value as a setting of this kind holds it.
-
-    Raises:
-        ConfigError: It does not fit.
-    """
-    inner, may_be_none = _without_none(kind)
-    if may_be_none and (value is None or value == NONE):
+def _checked(name: str, value: Any, hint: Any) -> Any:
+    """Return a value of the file as its setting holds it: None, tuples, and floats for floats."""
+    if value == NONE and NoneType in get_args(hint):
         return None
-    if get_origin(inner) is tuple:
-        if not isinstance(value, list):
-            raise ConfigError(
-                f"{what} takes numbers in brackets, as in [1, 0.3], not {value!r:.60}"
-            )
-        return tuple(_fit(what, number, get_args(inner)[0]) for number in value)
-    # A truth value is a whole number to Python, and a whole number is as good as a broken one.
-    fits = isinstance(value, (int, float) if inner is float else inner)
-    if not fits or (isinstance(value, bool) and inner is not bool):
-        also = f' or "{NONE}"' if may_be_none else ""
-        raise ConfigError(
-            f"{what} takes {_KINDS.get(inner, inner.__name__)}{also}, not {value!r:.60}"
-        )
-    try:
-        return inner(value)
-    except OverflowError as problem:
-        raise ConfigError(f"{what} is too large a number") from problem
-
-
-def _without_none(kind: Any) -> tuple[Any, bool]:
-    """Return the kind that a kind or none is made of, and whether none is allowed."""
-    if not isinstance(kind, UnionType):
-        return kind, False
-    return next(inner for inner in get_args(kind) if inner is not type(None)), True
-
-
-def _weights(what: str, value: Any, start: ObjectiveWeights) -> ObjectiveWeights:
-    parts = {part.name: float for part in fields(ObjectiveWeights)}
-    if not isinstance(value, dict):
-        raise ConfigError(f"{what} takes a table with {', '.join(parts)}, not {value!r:.60}")
-    for part in value:
-        if part not in parts:
-            raise ConfigError(
-                f"{what} has {part!r:.60}, which is no part of it{_hint(part, parts)}"
-            )
-    return replace(start, **{part: _fit(f"{what}.{part}", v, float) for part, v in value.items()})
+    check_value(name, value, hint)
+    if isinstance(value, list):
+        return tuple(map(float, value))
+    return float(value) if takes_fractions(hint) and value is not None else value

@@ -328,7 +328,7 @@ QUESTIONS = {
     "a label that nobody has": Case("similar model --vertex fox --label city", {}, "'city'"),
     "the structure of a text": Case("similar model --text fox --half structure", {}, "structure"),
     "a half that is none": Case("similar model --vertex fox --half left", {}, "left"),
-    "two formats at once": Case("suggest model --json --csv", {}, "not both"),
+    "two formats at once": Case("suggest model --json --csv", {}, "cannot be combined"),
     "one vertex to explain": Case("explain model fox", {}, "B"),
     "labels of unknown vertices": Case(
         "classify model --labels l.csv", {"l.csv": "id,label\nwolf,animal\n"}, "l.csv, line 2"
@@ -494,12 +494,12 @@ FEATURES = {
     "features beside a file of settings with an encoder": Case(
         f"{TRAIN_WITH} f.npy --settings s.toml",
         {"f.npy": array(5), "s.toml": 'encoder = "spectral"'},
-        "not go with s.toml, which asks for the encoder spectral",
+        "cannot be combined with s.toml, which sets the encoder spectral",
     ),
     "features beside what only words have": Case(
         f"{TRAIN_WITH} f.npy --word-weights",
         {"f.npy": array(5)},
-        "--word-weights is for words, and --features stand in their place",
+        "--word-weights is for words and cannot be combined with --features",
     ),
     "features beside a file of settings with what only words have": Case(
         f"{TRAIN_WITH} f.npy --settings s.toml",
@@ -522,7 +522,7 @@ FEATURES = {
     "features that no method reads": Case(
         "evaluate links net.jsonl --methods tfidf,lsa --features f.npy",
         {"f.npy": array(5)},
-        "so they do not go with --methods tfidf,lsa",
+        "and cannot be combined with --methods tfidf,lsa",
     ),
     "features beside a method with an encoder": Case(
         "evaluate classes net.jsonl --methods dmte,dmte-paper-bilstm --features f.npy",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dmte.cli import VERBS, main
+from dmte.cli.app import VERBS, main
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.usefixtures("concepts_model")

@@ -18,13 +18,12 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
+from dmte.cli.field_docs import Field, fields_of, first_sentence
 from dmte.cli.output import JsonOption as JsonOption
 from dmte.cli.output import complete
-from dmte.cli.settings_options import first_sentence
 from dmte.errors import ConfigError, NoTextsWarning
 from dmte.network.datasets import DATASETS
 from dmte.network.formats.columns import GUESSED, Columns
-from dmte.reference import PACKAGE, Field, fields_of
 from dmte.runtime.progress import report_to
 
 if TYPE_CHECKING:
@@ -136,7 +135,7 @@ def with_network(
 
     A model that it takes as well stands in front of the network.
     """
-    named = fields_of(PACKAGE / "network" / "formats" / "columns.py", "Columns")
+    named = fields_of(Columns)
     roles = [column.name for column in named]
     place = Annotated[
         str | None,
@@ -183,7 +182,7 @@ def _parameters(options: Mapping[str, Any]) -> Iterator[Parameter]:
 
 def _column_option(column: Field) -> Any:
     """Return the annotation of the option that names the column of this role."""
-    sentence = first_sentence(column.words)
+    sentence = first_sentence(column.doc)
     help_line = f"The column of {sentence[0].lower()}{sentence[1:]}"
     return Annotated[str | None, typer.Option(f"--{column.name}-column", help=help_line)]
 

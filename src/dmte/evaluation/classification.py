@@ -33,12 +33,11 @@ from dmte.errors import ConfigError, SplitError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import Labels
 from dmte.runtime.seeding import generator_for
+from dmte.settings import LABEL_FRACTIONS as LABEL_FRACTIONS
 
 COST = 1.0
 """C, the price of a mistake: the default of scikit-learn and liblinear; the paper prints none."""
 MAX_NEWTON_STEPS = 1000  # scikit-learn's default; Cora and DBLP took at most 14 at length 1.
-LABEL_FRACTIONS = (0.1, 0.3, 0.5, 0.7)
-"""The shares of the labelled vertices that the paper trains on."""
 NUM_SPLITS = 10
 """Splits to average over; the paper's (section 5)."""
 

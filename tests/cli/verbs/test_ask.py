@@ -160,7 +160,10 @@ def test_the_projector_gets_texts_and_labels(inside: Run, cli_folder: Path) -> N
             ["similar", "model", "--vertex", "b-tree", "--label", "trees", "--approximate"],
             "--approximate knows no labels",
         ),
-        (["similar", "model", "--text", "tree", "--json", "--csv"], "choose --json or --csv"),
+        (
+            ["similar", "model", "--text", "tree", "--json", "--csv"],
+            "--json cannot be combined with --csv",
+        ),
         (["similar", "nowhere", "--text", "tree"], "nowhere"),
         (["suggest", "model", "--vertex", "b-tre"], "did you mean 'b-tree'"),
         (["suggest", "model", "-k", "0"], "k must be at least 1, not 0"),

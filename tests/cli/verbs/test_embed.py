@@ -92,7 +92,7 @@ def test_nothing_new_is_an_empty_result_and_a_warning(inside: Run) -> None:
         (["new.jsonl"], "--out FILE"),
         (["new.jsonl", "--out", "x.foo"], "must end in one of .parquet"),
         (["new.jsonl", "--similar", "0"], "--similar must be at least 1, not 0"),
-        (["new.jsonl", "--json", "--csv"], "choose --json or --csv"),
+        (["new.jsonl", "--json", "--csv"], "--json cannot be combined with --csv"),
         (["v.csv", "--edges", "lost.csv", "--csv"], "lost.csv, line 2: the target must be one of"),
         (["known.csv", "--csv"], "'b-tree' is in the model already"),
         (["nowhere.csv", "--csv"], "nowhere.csv"),

@@ -361,10 +361,10 @@ def test_what_was_measured_elsewhere_is_shown_where_it_cannot_run(
         (["evaluate", "links", "concepts", "--methods", "DMTE"], "did you mean dmte?"),
         (["evaluate", "links", "concepts", "--train-fraction", "55"], "between 0 and 1, not 55"),
         (["evaluate", "links", "concepts", "--train-fraction", "half"], "not 'half'"),
-        (["evaluate", "links", "concepts", "--protocol", "loose"], "strict, published, not loose"),
+        (["evaluate", "links", "concepts", "--protocol", "loose"], "'strict', 'published'"),
         (
             ["evaluate", "links", "concepts", "--protocol", "every-edge"],
-            "published, not every-edge",
+            "'every-edge' is not one of 'strict', 'published'",
         ),
         (["evaluate", "links", "concepts", "--seeds", "0"], "seeds must be at least 1"),
         (["evaluate", "links", "concepts", "--workers", "0"], "workers must be at least 1"),

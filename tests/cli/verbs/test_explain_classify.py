@@ -175,7 +175,7 @@ def test_with_every_vertex_labelled_there_is_an_estimate_alone(ask: Ask) -> None
         (["classify", "model", "--label-column", "area"], "give it with --labels FILE"),
         (["classify", "model", "--labels", "areas.csv", "--out", "areas.csv"], "exists already"),
         (["classify", "model", "--out", "labels.xlsx"], "must end in .csv or .json"),
-        (["classify", "model", "--json", "--csv"], "choose --json or --csv"),
+        (["classify", "model", "--json", "--csv"], "--json cannot be combined with --csv"),
     ],
 )
 def test_a_mistake_is_one_line(inside: Run, arguments: list[str], message: str) -> None:

@@ -11,12 +11,12 @@ from dmte.cli.network_options import JsonOption
 from dmte.cli.output import (
     CsvOption,
     cell,
+    check_one_format,
     column,
     csv_text,
     grid,
     print_csv,
     print_json,
-    refuse_both,
     rendered,
     shorten,
     terminal_width,
@@ -55,7 +55,7 @@ def classify(
 
     A linear SVM learns from those that have one.
     """
-    refuse_both(as_json=as_json, as_csv=as_csv)
+    check_one_format(as_json=as_json, as_csv=as_csv)
     _check(k, out, labels, id_column or label_column)
     from dmte.inference.classify import label_vertices
     from dmte.model.trained_model import TrainedModel

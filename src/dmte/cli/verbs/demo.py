@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.neighbors import describe, table
 from dmte.cli.network_options import JsonOption
 from dmte.cli.options import QuietOption
+from dmte.cli.output import describe_neighbors, neighbor_table
 from dmte.errors import MissingExtraError
 from dmte.storage.folder import check_writable
 
@@ -48,7 +48,7 @@ def demo(
     trained.save(model)
     drawn = _try_to_draw(network, trained, picture, seed)
     neighbors = {
-        query: describe(network, query, trained.embedding.most_similar(query, 5))
+        query: describe_neighbors(network, query, trained.embedding.most_similar(query, 5))
         for query in QUERIES
     }
     if as_json:
@@ -62,7 +62,7 @@ def demo(
         return
     _print_scores(network, task, scores, seed)
     for query, rows in neighbors.items():
-        print(table(f"Query: {network.texts[network.position(query)]}", rows), end="\n\n")
+        print(neighbor_table(f"Query: {network.texts[network.position(query)]}", rows), end="\n\n")
     print(f"map    {drawn or picture}\nmodel  {model}\n")
     print(f'next   dmte similar {model} --text "how do databases find rows quickly"')
 

@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.neighbors import COLUMNS, describe, table
 from dmte.cli.network_options import FeaturesOption, JsonOption, NetworkSource, with_network
-from dmte.cli.output import CsvOption, print_csv, print_json, refuse_both
+from dmte.cli.output import (
+    NEIGHBOR_COLUMNS,
+    CsvOption,
+    check_one_format,
+    describe_neighbors,
+    neighbor_table,
+    print_csv,
+    print_json,
+)
 from dmte.cli.verbs.export import SUFFIXES, format_of
 from dmte.cli.verbs.similar import ModelArgument
 from dmte.errors import ConfigError
@@ -45,7 +52,7 @@ def embed(
 
     Edges of NEW may lead to vertices of the model, by their ids. Nothing in the model changes.
     """
-    refuse_both(as_json=as_json, as_csv=as_csv)
+    check_one_format(as_json=as_json, as_csv=as_csv)
     kind = _check_outputs(out, similar, prints=as_json or as_csv)
     from dmte.embedding.export import export_vectors
     from dmte.model.trained_model import TrainedModel
@@ -113,7 +120,7 @@ def _neighbors(
         closest = trained.embedding.closest(vector, k) if bool(vector.any()) else []
         touching = new.edges[(new.edges == new.position(name)).any(dim=1)]
         linked = {new.ids[position] for position in torch.unique(touching).tolist()}
-        rows = describe(trained.network, None, closest)
+        rows = describe_neighbors(trained.network, None, closest)
         found[name] = [row | {"linked": row["id"] in linked} for row in rows]
     return found
 
@@ -139,7 +146,7 @@ def _print_csv(embedding: "Embedding", neighbors: dict[str, list[dict[str, Any]]
     """Print the neighbors if they were asked for, and the vectors otherwise."""
     if neighbors is not None:
         rows = [{"new": name} | row for name, found in neighbors.items() for row in found]
-        print_csv(rows, ("new", *COLUMNS))
+        print_csv(rows, ("new", *NEIGHBOR_COLUMNS))
         return
     columns = [f"v{column}" for column in range(embedding.vectors.shape[1])]
     vectors = zip(embedding.ids, embedding.vectors.tolist(), strict=True)
@@ -149,4 +156,4 @@ def _print_csv(embedding: "Embedding", neighbors: dict[str, list[dict[str, Any]]
 
 def _shown(name: str, text: str, rows: list[dict[str, Any]]) -> str:
     heading = f"{name}: {text}" if text else name
-    return table(heading, rows) if rows else f"{heading}\n     nothing to compare it by"
+    return neighbor_table(heading, rows) if rows else f"{heading}\n     nothing to compare it by"

@@ -14,6 +14,7 @@ from dmte.cli.output import complete, terminal_width
 from dmte.cli.progress import DryRunOption, WorkersOption, num_workers, run_with_progress, show_plan
 from dmte.cli.settings_options import unread_features
 from dmte.errors import ConfigError
+from dmte.settings import LABEL_FRACTIONS, NUM_SEEDS, Protocol
 
 if TYPE_CHECKING:
     from dmte.evaluation.jobs import Cell
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
     from dmte.network import TextualNetwork
 
 ALL = "all"
-PROTOCOLS = ("strict", "published")
-"""What ``evaluation`` has under these names, which help shows without loading it."""
-LABEL_FRACTIONS = (0.1, 0.3, 0.5, 0.7)
-NUM_SEEDS = 10
-"""As in the paper."""
 
 evaluate = typer.Typer(
     help="Measure methods on a network, by hidden links or by labels.",
@@ -84,11 +80,7 @@ def evaluate_links(
     ] = "0.5",
     seeds: SeedsOption = NUM_SEEDS,
     protocol: Annotated[
-        str,
-        typer.Option(
-            help="strict, or published as in the papers' tables.",
-            autocompletion=complete(lambda: PROTOCOLS),
-        ),
+        Protocol, typer.Option(help="Way of hiding edges; published is that of the papers' tables.")
     ] = "strict",
     features: FeaturesOption = None,
     workers: WorkersOption = None,

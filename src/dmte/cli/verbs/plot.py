@@ -1,4 +1,4 @@
-"""``dmte plot``: a map of a model, how it was trained, or results over the share trained on."""
+"""``dmte plot``: a map of a model, its training curves, or results by training fraction."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,16 +10,13 @@ from rich.console import Console
 
 from dmte.cli.network_options import JsonOption
 from dmte.cli.options import QuietOption
-from dmte.cli.output import complete, print_json
+from dmte.cli.output import print_json
 from dmte.cli.verbs.evaluate import names as names_in
 from dmte.errors import ConfigError
-from dmte.settings import Half, Way
+from dmte.settings import Half, Measure, Way
 
 if TYPE_CHECKING:
     from dmte.plotting.map import Map
-
-MEASURES = ("auc", "average_precision", "mrr", "hits_at_10", "macro_f1", "micro_f1")
-"""What ``curves`` draws, by name."""
 
 
 def plot(
@@ -35,10 +32,11 @@ def plot(
         Path | None, typer.Option(help="The picture to write: .png, .svg, .pdf.")
     ] = None,
     what: Annotated[
-        Literal["map", "training"], typer.Option(help="What of a model is drawn.")
+        Literal["map", "training"],
+        typer.Option(help="Picture of a model: a map, or its training curves."),
     ] = "map",
-    by: Annotated[Way, typer.Option(help="How the vectors of a map get their places.")] = "tsne",
-    half: Annotated[Half, typer.Option(help="What of the vectors a map shows.")] = "both",
+    by: Annotated[Way, typer.Option(help="Projection of the vectors to a map.")] = "tsne",
+    half: Annotated[Half, typer.Option(help="Part of the vectors that a map shows.")] = "both",
     names: Annotated[
         int | None,
         typer.Option(
@@ -55,23 +53,19 @@ def plot(
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed draws the same map.")] = 0,
     methods: Annotated[
-        str | None, typer.Option(help="Draw the results of these only, commas between them.")
+        str | None, typer.Option(help="Methods to draw, separated by commas; by default all.")
     ] = None,
     measure: Annotated[
-        str | None,
-        typer.Option(
-            help=f"What of results is drawn: {', '.join(MEASURES)}.",
-            autocompletion=complete(lambda: MEASURES),
-        ),
+        Measure | None, typer.Option(help="Metric of results to draw; by default the first.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Draw a map of a model, how it was trained, or results over the share trained on."""
+    """Draw a map of a model, its training curves, or results by training fraction."""
     if out is None:
-        raise ConfigError("say where the picture goes with --out FILE, for example --out map.png")
-    _refuse_in_vain(out, force=force)
+        raise ConfigError("--out FILE is required: the picture to write, for example --out map.png")
+    _check_picture(out, force=force)
     from dmte.plotting.curves import draw_results, read_result_file
     from dmte.plotting.map import Map
 
@@ -96,12 +90,12 @@ def plot(
         print(out)
 
 
-def _refuse_in_vain(out: Path, *, force: bool) -> None:
-    """Find out before a map is computed that it could not be written.
+def _check_picture(out: Path, *, force: bool) -> None:
+    """Check that the picture can be written, before a map is computed.
 
     Raises:
-        ConfigError: There is a file already.
-        StorageError: It is no kind of picture.
+        ConfigError: The file exists and may not be replaced.
+        StorageError: The suffix is not that of a picture.
     """
     from dmte.plotting.figure import refuse_unknown_kind
 

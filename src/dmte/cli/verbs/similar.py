@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dmte.cli.neighbors import COLUMNS, Described, describe, table
 from dmte.cli.options import QuietOption
-from dmte.cli.output import CsvOption, JsonOption, print_csv, print_json, refuse_both
+from dmte.cli.output import (
+    NEIGHBOR_COLUMNS,
+    CsvOption,
+    Described,
+    JsonOption,
+    check_one_format,
+    describe_neighbors,
+    neighbor_table,
+    print_csv,
+    print_json,
+)
 from dmte.errors import ConfigError, warn
 from dmte.runtime.progress import Listener, report_to
 from dmte.settings import Half
@@ -44,7 +53,7 @@ def similar(
     quiet: QuietOption = False,
 ) -> None:
     """Show the vertices most similar to a vertex, or to a text, of a model."""
-    refuse_both(as_json=as_json, as_csv=as_csv)
+    check_one_format(as_json=as_json, as_csv=as_csv)
     if (vertex is None) == (text is None):
         raise ConfigError("give either --vertex ID or --text TEXT")
     if text is not None and half == "structure":
@@ -56,16 +65,16 @@ def similar(
             network, found = _like_vertex(model, vertex, half, label, k, approximate=approximate)
         else:
             network, found = _like_text(model, str(text), label, k, approximate=approximate)
-    rows = describe(network, vertex, found)
+    rows = describe_neighbors(network, vertex, found)
     if len(rows) < k:
         warn(f"there are only {len(rows):,} to show, not {k:,}")
     if as_json:
         print_json({"vertex": vertex, "text": text, "half": half, "neighbors": rows})
     elif as_csv:
-        print_csv(rows, COLUMNS)
+        print_csv(rows, NEIGHBOR_COLUMNS)
     else:
         query = text if vertex is None else network.texts[network.position(vertex)]
-        print(table(f"Query: {query}", rows))
+        print(neighbor_table(f"Query: {query}", rows))
 
 
 def _announce(model: Path, *, quiet: bool) -> Listener:

@@ -9,11 +9,11 @@ from dmte.cli.network_options import JsonOption
 from dmte.cli.output import (
     CsvOption,
     cell,
+    check_one_format,
     column,
     grid,
     print_csv,
     print_json,
-    refuse_both,
     rendered,
     terminal_width,
 )
@@ -37,7 +37,7 @@ def suggest(
     as_csv: CsvOption = False,
 ) -> None:
     """Show which vertices of a model should be linked and are not."""
-    refuse_both(as_json=as_json, as_csv=as_csv)
+    check_one_format(as_json=as_json, as_csv=as_csv)
     from dmte.inference.suggest import suggest_links
     from dmte.model.trained_model import TrainedModel
 

@@ -10,10 +10,7 @@ from dmte.cli.options import QuietOption
 from dmte.cli.output import complete
 from dmte.cli.settings_options import settings_from, with_settings
 from dmte.errors import ConfigError
-
-RECIPES = ("recommended", "paper")
-VARIANTS = ("no-diffusion", "text-only", "bilstm", "word-average")
-"""What ``config`` has under these names, which help shows without loading it."""
+from dmte.settings import RECIPES, VARIANTS
 
 
 @with_network
@@ -24,7 +21,7 @@ def train(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help=f"What the settings start from: {' or '.join(RECIPES)}; by default the first.",
+            help=f"Settings to start from: {' or '.join(RECIPES)}; by default the first.",
             autocompletion=complete(lambda: RECIPES),
         ),
     ] = None,
@@ -40,7 +37,7 @@ def train(
         typer.Option(
             "--settings",
             metavar="FILE",
-            help="Settings in TOML or JSON, as dmte tune writes them; options go before.",
+            help="Settings in TOML or JSON, as dmte tune writes them; options override them.",
         ),
     ] = None,
     features: FeaturesOption = None,
@@ -49,27 +46,27 @@ def train(
         int | None,
         typer.Option(
             help="Epochs between two checkpoints; 0 for none. By default one is written after the "
-            "first epoch, and then as often as takes a twentieth of the time."
+            "first epoch, then as often as costs 5 % of the time."
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint of an interrupted run.")
+        bool, typer.Option("--resume", help="Resume from the checkpoint of an interrupted run.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Train even where memory seems to be too short.")
+        bool, typer.Option("--force", help="Train even if memory seems too small.")
     ] = False,
     threads: Annotated[
         int | None,
-        typer.Option(help="Threads to use, by default all; of several processes, each."),
+        typer.Option(help="Threads of each process; by default all."),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(help="Processes on this host that share the work.")
+        int | None, typer.Option(help="Number of processes on this host that share the work.")
     ] = None,
     restarts: Annotated[
-        int, typer.Option(help="How often processes are started again when one of them dies.")
+        int, typer.Option(help="Maximum number of restarts after a process died.")
     ] = 10,
     timeout: Annotated[
-        float, typer.Option(help="Seconds that a process waits for another one in a step.")
+        float, typer.Option(help="Seconds that a process waits for the others in a step.")
     ] = 300.0,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -79,7 +76,7 @@ def train(
     from dmte.cli.train_job import ParallelOptions, TrainJob, run_train
 
     if out is None:
-        raise ConfigError("say where the model goes with --out FOLDER")
+        raise ConfigError("--out FOLDER is required: the folder for the model")
     chosen = settings_from(
         recipe, variant, settings_file, settings, has_features=features is not None
     )

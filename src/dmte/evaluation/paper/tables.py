@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dmte.errors import StorageError
+from dmte.settings import NUM_SEEDS as NUM_SEEDS
 
 PERCENTS = (15, 25, 35, 45, 55, 65, 75, 85, 95)
 """The shares of the edges that Tables 1 and 2 train on."""
-NUM_SEEDS = 10
-"""Runs per figure (section 5)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
