@@ -160,7 +160,9 @@ TEXTS = {
     "an open quote": Case("info x.csv", {"x.csv": 'id,text\na,"b\nc,d\n'}, "line 2: unexpected"),
     "an id given twice": Case("info x.csv", {"x.csv": "id,text\na,b\na,c\n"}, "line 3"),
     "ids that differ only in spaces": Case(
-        "train x.csv --out m", {"x.csv": "id,text\na,b\n a ,c\n"}, "line 3: the id 'a' is taken"
+        "train x.csv --out m",
+        {"x.csv": "id,text\na,b\n a ,c\n"},
+        "line 3: the id 'a' is already used",
     ),
     "an empty id": Case("info x.csv", {"x.csv": "id,text\n,b\n"}, "line 2"),
     "an edge to nowhere": Case(

@@ -159,7 +159,7 @@ def test_info_says_what_is_doubtful(capsys: pytest.CaptureFixture[str]) -> None:
         ("x.graphml", b"<!DOCTYPE a><a/>", "x.graphml, line 1: a document type (DOCTYPE)"),
         ("x.csv", b"id;text\n1;2\n", "x.csv, line 1: the columns are separated by semicolons"),
         ("x.csv", "id,text\n".encode("utf-16"), "x.csv is UTF-16; convert it to UTF-8"),
-        ("x.csv", b"id,text\na ,b\n a,c\n", "x.csv, line 3: the id 'a' is taken already by x.csv"),
+        ("x.csv", b"id,text\na ,b\n a,c\n", "x.csv, line 3: the id 'a' is already used by x.csv"),
         ("x.jsonl", b'{"id": "a\0"}', "x.jsonl, line 1: byte 9 is NUL, which no text holds"),
         ("x.edgelist", b"a b\na b c d\n", "x.edgelist, line 2: found 4 fields where 2 are"),
         ("x/readme.txt", b"", "x holds neither data.txt and graph.txt nor a Markdown file"),

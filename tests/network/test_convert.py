@@ -74,7 +74,7 @@ def test_the_adjacency_is_that_of_networkx(kind: str) -> None:
 
 
 def test_vertices_that_read_the_same_are_refused() -> None:
-    message = "the vertex '1': the id '1' is taken already by the vertex 1; every vertex needs"
+    message = "the vertex '1': the id '1' is already used by the vertex 1; ids must be"
     with pytest.raises(NetworkError, match=message):
         network_from_networkx(networkx.Graph([(1, "1")]))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dmte.runtime import provenance as module
-from dmte.runtime.provenance import maker, processor, revision
+from dmte.runtime.provenance import build_info, processor, revision
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def test_a_processor_is_told_apart_from_others_of_its_name(
 
 
 def test_a_maker_names_versions_and_neither_people_nor_places() -> None:
-    made = maker()
+    made = build_info()
     assert set(made) == {"dmte", "revision", "torch", "processor"}
     said = json.dumps(made)
     assert str(module.PACKAGE.parents[1]) not in said

@@ -679,7 +679,7 @@ def test_a_reader_overtaken_by_a_writer_looks_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_parts(tmp_path, PARTS, card="old")
-    read_manifest = storage._read_manifest
+    read_manifest = storage.read_manifest
 
     def overtaken(folder: Path) -> Any:
         monkeypatch.undo()
@@ -687,9 +687,9 @@ def test_a_reader_overtaken_by_a_writer_looks_again(
         write_parts(folder, OTHER_PARTS, card="new")
         return manifest
 
-    monkeypatch.setattr(storage, "_read_manifest", overtaken)
+    monkeypatch.setattr(storage, "read_manifest", overtaken)
     assert read_parts(tmp_path) == OTHER_PARTS
-    assert storage._read_manifest is read_manifest
+    assert storage.read_manifest is read_manifest
 
 
 def test_a_reader_keeps_writers_out_when_it_looks_again(

@@ -7,7 +7,7 @@ import pytest
 from dmte.errors import DmteWarning, NetworkError
 from dmte.network.formats.bibtex import plain, read_bibtex
 from dmte.network.formats.read import read_network
-from dmte.network.formats.source import Content
+from dmte.network.formats.source import Source
 
 LIBRARY = r"""
 A note between entries, as user@example.org writes it.
@@ -30,7 +30,7 @@ A note between entries, as user@example.org writes it.
 
 
 def test_a_bibliography_is_a_network() -> None:
-    table = read_bibtex(Content("library.bib", LIBRARY.encode()))
+    table = read_bibtex(Source("library.bib", LIBRARY.encode()))
     assert table.columns["id"] == ["Knuth84", "goedel", "paper", "Proc"]
     assert table.columns["title"] == [
         "Literate Programming",
@@ -47,7 +47,7 @@ def test_a_bibliography_is_a_network() -> None:
 def test_citations_that_lead_out_of_it_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "library.bib"
     path.write_text(LIBRARY)
-    with pytest.warns(DmteWarning, match="links to ids that are not in it are left out, 1 of 4"):
+    with pytest.warns(DmteWarning, match="links to unknown ids are ignored, 1 of 4"):
         assert read_network(path).edges.tolist() == [[0, 1], [0, 3], [2, 3]]
 
 
@@ -93,7 +93,7 @@ def test_latex_becomes_what_it_prints(latex: str, expected: str) -> None:
             "x.bib, line 1: the entry that begins with '@book{k,' lacks a field su",
         ),
         ("@book{k, title=,}", "x.bib, line 1: the entry that begins with '@book{k,' lacks a value"),
-        ("@book{k,}\n@book{k,}", "x.bib, line 2: the id 'k' is taken already by x.bib, line 1"),
+        ("@book{k,}\n@book{k,}", "x.bib, line 2: the id 'k' is already used by x.bib, line 1"),
         ("@book{k, a={" + "{" * 100_000, "x.bib, line 1: the entry that begins with '@book{k,'"),
     ],
     ids=lambda value: value[:30],

@@ -124,7 +124,7 @@ def test_an_id_that_is_no_string_or_number_is_refused(value: object, message: st
 
 
 def test_an_id_that_occurs_twice_is_refused_with_both_places() -> None:
-    message = "v.csv, line 4: the id '7' is taken already by v.csv, line 2; every"
+    message = "v.csv, line 4: the id '7' is already used by v.csv, line 2; ids must be unique"
     with pytest.raises(NetworkError, match=message):
         network({"id": ["7", "8", 7.0]})
 

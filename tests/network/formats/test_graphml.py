@@ -100,7 +100,7 @@ BOMB = "<!DOCTYPE lolz [<!ENTITY a 'lol'>" + "".join(
         ),
         (
             graphml('<graph><node id="a"/>\n<node id="a"/></graph>'),
-            "g.graphml, line 2: the id 'a' is taken already by g.graphml, line 1",
+            "g.graphml, line 2: the id 'a' is already used by g.graphml, line 1",
         ),
         (graphml("<graph><hyperedge/></graph>"), "g.graphml, line 1: hyperedges join several"),
         (f"{BOMB}]><graphml>&i;</graphml>", "g.graphml, line 1: a document type (DOCTYPE) may"),

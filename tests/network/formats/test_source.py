@@ -11,7 +11,7 @@ import pytest
 
 from dmte.errors import NetworkError
 from dmte.network.formats.read import read_network, read_tables
-from dmte.network.formats.source import kind_of, read_content
+from dmte.network.formats.source import kind_of, open_source
 
 ROWS = "id,text,links\na,red fox,b\nb,a den,\n"
 
@@ -142,7 +142,7 @@ def test_what_the_zstd_program_packs_is_read() -> None:
         subprocess.run(["zstd", "-q", "v.csv"], check=True)
     except FileNotFoundError:
         pytest.skip("there is no zstd program here")
-    assert read_content(Path("v.csv.zst")).text() == ROWS
+    assert open_source(Path("v.csv.zst")).text() == ROWS
 
 
 def test_the_kind_is_the_suffix_below_the_packing() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dmte.errors import NetworkError
 from dmte.network.formats.read import FORMATS, read_network, read_tables
-from dmte.network.formats.source import UNPACKERS
+from dmte.network.formats.source import DECOMPRESSORS
 from dmte.network.formats.tabular import READERS, read_table
 from dmte.network.textual_network import TextualNetwork
 
@@ -140,7 +140,7 @@ def test_another_separator_is_named(name: str, header: str, found: str) -> None:
 
 def test_lines_are_counted_through_quoted_line_breaks_and_blank_lines() -> None:
     message = refusal(write("v.csv", '\nid,text\n\na,"one\r\ntwo\n"\n\na,again\n'))
-    assert message.startswith("v.csv, line 8: the id 'a' is taken already by v.csv, line 4")
+    assert message.startswith("v.csv, line 8: the id 'a' is already used by v.csv, line 4")
 
 
 def test_a_quote_that_is_never_closed_is_refused_with_the_line_it_opens_on() -> None:
@@ -227,7 +227,7 @@ def test_a_json_row_without_an_id_is_refused_with_its_line() -> None:
 
 def test_a_row_of_a_parquet_file_is_named_by_its_number() -> None:
     path = write_parquet(Path("v.parquet"), {"id": ["a", "a"]})
-    assert refusal(path).startswith("row 1 of v.parquet: the id 'a' is taken already by row 0 of")
+    assert refusal(path).startswith("row 1 of v.parquet: the id 'a' is already used by row 0 of")
 
 
 @pytest.mark.parametrize("content", [b"", b"id\na\n", b"PAR1", b"PAR1" * 100])
@@ -299,7 +299,7 @@ fragments = st.lists(
 ).map(b"".join)
 
 
-@pytest.mark.parametrize("suffix", [*FORMATS, *UNPACKERS])
+@pytest.mark.parametrize("suffix", [*FORMATS, *DECOMPRESSORS])
 @given(content=st.one_of(fragments, st.binary(max_size=60)))
 @example(content=b"id,text\n")
 @settings(max_examples=120, deadline=None, derandomize=True)
@@ -316,7 +316,7 @@ def test_any_bytes_give_a_network_or_a_network_error(
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-@given(content=fragments, packing=st.sampled_from(sorted(UNPACKERS)))
+@given(content=fragments, packing=st.sampled_from(sorted(DECOMPRESSORS)))
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_any_packed_bytes_are_refused_or_read_as_the_same_bytes_are(
     suffix: str, content: bytes, packing: str, tmp_path_factory: pytest.TempPathFactory
