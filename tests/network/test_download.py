@@ -193,13 +193,11 @@ def test_what_is_there_and_right_is_not_fetched(
     assert server.asked == []
 
 
-def test_a_file_of_the_users_is_never_overwritten(
-    tiny: Dataset, root: Path, server: Behavior
-) -> None:
+def test_an_existing_file_is_never_overwritten(tiny: Dataset, root: Path, server: Behavior) -> None:
     (root / "tiny").mkdir(parents=True)
     (root / "tiny" / "graph.txt").write_text("mine")
     message = refusal(tiny, root, server)
-    assert message.startswith(f"{root / 'tiny' / 'graph.txt'} is there already, but is not the pub")
+    assert message.startswith(f"{root / 'tiny' / 'graph.txt'} exists already, but is not the pub")
     assert (root / "tiny" / "graph.txt").read_text() == "mine"
     assert names(root) == ["graph.txt"]
     assert server.asked == []
@@ -215,7 +213,7 @@ def test_a_cut_connection_is_resumed_by_the_next_download(
     arrived = (root / "tiny" / "data.txt.part").stat().st_size
     assert 0 < arrived <= 100_000
     assert f"was lost after {arrived:,} of {len(TEXTS):,} bytes" in message
-    assert message.endswith("run the same again to go on from there")
+    assert message.endswith("run the same command again to resume")
     server.cut_after = None
     reports: list[Arrival] = []
     download(tiny, root, base_url=server.url, report=reports.append)
@@ -263,7 +261,7 @@ def test_a_part_that_is_the_whole_only_gets_its_name(
 
 @pytest.mark.parametrize("begun", [b"", TEXTS[:1000]])
 @pytest.mark.parametrize("wrong", [b"X" + TEXTS[1:], TEXTS[:-1], b""])
-def test_a_wrong_content_is_refused_and_leaves_nothing(
+def test_a_wrong_content_raises_and_leaves_nothing(
     begun: bytes, wrong: bytes, tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     if begun:
@@ -278,7 +276,7 @@ def test_a_wrong_content_is_refused_and_leaves_nothing(
 
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("begun", [b"", TEXTS[:1000]])
-def test_a_body_that_is_too_large_is_refused_and_leaves_nothing(
+def test_a_body_that_is_too_large_raises_and_leaves_nothing(
     answer: Answer, begun: bytes, tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     if begun:
@@ -286,11 +284,11 @@ def test_a_body_that_is_too_large_is_refused_and_leaves_nothing(
     server.contents["/tiny/data.txt"] = TEXTS + b"x" * 3_000_000
     server.answer = answer
     message = refusal(tiny, root, server)
-    assert f"sends more than {len(TEXTS):,} bytes, the most data.txt may have; nothing" in message
+    assert f"sends more than {len(TEXTS):,} bytes, the limit for data.txt; the partial" in message
     assert names(root) == [] if begun else not root.parent.exists()
 
 
-def test_an_announced_length_that_is_too_large_is_refused_before_anything_is_written(
+def test_an_announced_length_that_is_too_large_raises_before_anything_is_written(
     tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     server.contents["/tiny/data.txt"] = TEXTS + b"x"
@@ -311,9 +309,7 @@ def test_an_unknown_size_has_a_limit_as_well(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_refused_and_leaves_nothing(
-    tiny: Dataset, root: Path, server: Behavior
-) -> None:
+def test_a_full_disk_raises_and_leaves_nothing(tiny: Dataset, root: Path, server: Behavior) -> None:
     (root / "tiny").mkdir(parents=True)
     (root / "tiny" / "data.txt.part").symlink_to("/dev/full")
     message = refusal(tiny, root, server)
@@ -355,14 +351,14 @@ def test_a_failure_of_the_server_keeps_what_had_arrived(
 
 
 @pytest.mark.parametrize("arrived", [0, 500])
-def test_a_server_that_falls_silent_is_left(
+def test_a_silent_server_times_out(
     arrived: int, tiny: Dataset, root: Path, server: Behavior, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_module("dmte.network.download"), "TIMEOUT_SECONDS", 0.2)
     server.stalls, server.cut_after = True, arrived
     message = refusal(tiny, root, server)
     assert f"was lost after {arrived} of" in message
-    assert "(nothing arrived for 0.2 seconds)" in message
+    assert "(no data for 0.2 seconds)" in message
     assert root.parent.exists() == bool(arrived)
 
 
@@ -378,7 +374,7 @@ def test_a_server_that_is_not_there_is_reported(
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "mirror", "http:/x", "", "http://", "http://a b"])
-def test_a_mirror_that_is_none_is_refused(
+def test_a_mirror_that_is_none_raises(
     url: str, tiny: Dataset, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("no_proxy", "*")
@@ -406,7 +402,7 @@ def test_a_folder_without_permission_is_reported(
     assert "Permission denied" in refusal(tiny, tmp_path, server)
 
 
-def test_a_second_download_into_the_same_folder_is_refused(
+def test_a_second_download_into_the_same_folder_raises(
     tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     part = begin(root, TEXTS[:1000])
@@ -467,5 +463,5 @@ def test_without_a_mirror_the_origin_is_asked() -> None:
 
 
 def test_a_bundled_data_set_has_no_origin(tiny: Dataset) -> None:
-    with pytest.raises(DownloadError, match="concepts comes with this package"):
+    with pytest.raises(DownloadError, match="concepts is included in this package"):
         url_of(DATASETS["concepts"], tiny.files[0])

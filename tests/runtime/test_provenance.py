@@ -41,7 +41,7 @@ def test_a_changed_package_shows_and_changed_results_do_not(package: Path) -> No
     assert revision(package) == f"{commit}+"
 
 
-def test_a_package_installed_inside_a_checkout_is_not_of_its_revision(package: Path) -> None:
+def test_an_untracked_package_in_a_checkout_has_no_revision(package: Path) -> None:
     installed = package.parents[1] / ".venv" / "package"
     shutil.copytree(package, installed)
     assert revision(installed) is None
@@ -57,7 +57,7 @@ def test_a_package_outside_of_any_checkout_has_no_revision(
     assert revision(package) is None
 
 
-def test_a_processor_is_told_apart_from_others_of_its_name(
+def test_processors_with_the_same_name_are_distinguished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CPUINFO", tmp_path / "cpuinfo")
@@ -69,7 +69,7 @@ def test_a_processor_is_told_apart_from_others_of_its_name(
     assert "family" not in processor()
 
 
-def test_a_maker_names_versions_and_neither_people_nor_places() -> None:
+def test_build_info_contains_versions_but_no_people_or_places() -> None:
     made = build_info()
     assert set(made) == {"dmte", "revision", "torch", "processor"}
     said = json.dumps(made)

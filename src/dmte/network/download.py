@@ -101,7 +101,7 @@ def _missing(dataset: Dataset, root: Path) -> list[DataFile]:
     found = check_dataset(dataset, root)
     if found.different:
         raise DownloadError(
-            f"{found.folder / found.different[0]} already exists, but is not the published file "
+            f"{found.folder / found.different[0]} exists already, but is not the published file "
             "(its git blob id differs), and is not overwritten; move or delete it first"
         )
     return [file for file in dataset.files if file.name in found.missing]

@@ -67,7 +67,7 @@ def check_no_leaks(split: EdgeSplit) -> None:
     if bool(leaks.any()):
         ends = [split.train.ids[end] for end in split.hidden[leaks][0].tolist()]
         raise SplitError(
-            f"hidden edges must not be training edges, but {int(leaks.sum())} are, the first from "
+            f"{int(leaks.sum())} hidden edges are also training edges, the first from "
             f"{ends[0]!r} to {ends[1]!r}; use strict_split"
         )
 

@@ -25,7 +25,7 @@ def new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
         )
     if path.exists() and not replace:
         raise StorageError(
-            f"{path} already exists and is not overwritten; give another path or --force"
+            f"{path} exists already and is not overwritten; give another path or --force"
         )
     if path.parent.is_file():
         raise StorageError(f"{path} cannot be written: {path.parent} is a file, not a folder")

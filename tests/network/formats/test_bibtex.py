@@ -44,7 +44,7 @@ def test_a_bibliography_is_a_network() -> None:
     assert table.place(1) == "library.bib, line 15"
 
 
-def test_citations_that_lead_out_of_it_are_counted(tmp_path: Path) -> None:
+def test_citations_of_missing_entries_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "library.bib"
     path.write_text(LIBRARY)
     with pytest.warns(DmteWarning, match="links to unknown ids are ignored, 1 of 4"):
@@ -67,7 +67,7 @@ def test_texts_alone_are_read_with_a_warning(tmp_path: Path) -> None:
         ("{BERT}: a~b\n   c", "BERT: a b c"),
     ],
 )
-def test_latex_becomes_what_it_prints(latex: str, expected: str) -> None:
+def test_latex_becomes_plain_text(latex: str, expected: str) -> None:
     assert plain(latex) == expected
 
 
@@ -79,14 +79,14 @@ def test_latex_becomes_what_it_prints(latex: str, expected: str) -> None:
         ("\n@book{", "x.bib, line 2: the entry has no key; write it as @book{key, ...}"),
         ("@book{, title={a}}", "x.bib, line 1: the entry has no key"),
         ("@book{k", "x.bib, line 1: the entry has no key"),
-        ("@book{k,\n title={a", "x.bib, line 2: the entry that begins with '@book{k,' lacks the b"),
+        ("@book{k,\n title={a", "x.bib, line 2: the entry that begins with '@book{k,' lacks the c"),
         (
             "@book{k, title={a}",
             "x.bib, line 1: the entry that begins with '@book{k,' lacks a field",
         ),
         (
             '@book{k, title="a}"}',
-            "x.bib, line 1: the entry that begins with '@book{k,' lacks the q",
+            "x.bib, line 1: the entry that begins with '@book{k,' lacks the closing q",
         ),
         (
             "@book{k, title}",
@@ -98,7 +98,7 @@ def test_latex_becomes_what_it_prints(latex: str, expected: str) -> None:
     ],
     ids=lambda value: value[:30],
 )
-def test_a_malformed_bibliography_is_refused_with_its_line(
+def test_a_malformed_bibliography_raises_with_its_line(
     content: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

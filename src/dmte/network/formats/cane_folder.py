@@ -114,8 +114,8 @@ def _read_graph(
         width = width or len(fields)
         if len(fields) != width or width not in (2, 3):
             raise NetworkError(
-                f"{path}, line {number}: found {len(fields)} fields instead of "
-                f"{width if width in (2, 3) else '2 or 3'}; "
+                f"{path}, line {number}: found {len(fields)} fields where "
+                f"{width if width in (2, 3) else '2 or 3'} are expected; "
                 "a line is two vertex numbers and, on every line or on none, a weight"
             )
         pairs.append([_read_vertex(path, number, field, num_vertices) for field in fields[:2]])

@@ -131,7 +131,7 @@ def _parse(place: str, text: str) -> Any:
 def _object(place: str, row: object, *, escaped: bool) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise NetworkError(
-            f"{place}: expected an object, found a {type(row).__name__}; "
+            f"{place}: found a {type(row).__name__} where an object is expected; "
             f"write one object per {'line' if ', line ' in place else 'record'}, {EXAMPLE}"
         )
     if escaped:  # Text is valid UTF-8, so a lone surrogate can only come from an escape.

@@ -136,9 +136,7 @@ def read_tables(
         NetworkError: A table cannot be read, or one of its rows is wrong.
     """
     if is_standard_input(vertices) and is_standard_input(edges):
-        raise NetworkError(
-            "only one of the two tables can come from standard input; give the other as a file"
-        )
+        raise NetworkError("only one table can come from standard input; give the other as a file")
     piped = is_standard_input(vertices) or is_standard_input(edges)
 
     def read(path: Path | str | None) -> Table | None:

@@ -74,7 +74,7 @@ def _records(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
                 width = width or len(row)
                 if len(row) != width:
                     raise NetworkError(
-                        f"{source.name}, line {begin}: found {len(row)} fields, but the header "
+                        f"{source.name}, line {begin}: found {len(row)} fields where the header "
                         f"has {width}; quote fields that contain the separator or a line break"
                     )
                 yield begin, row
@@ -161,8 +161,8 @@ def _words(source: Source) -> Iterator[tuple[int, list[str]]]:
         width = width or len(words)
         if len(words) != width or width not in (2, 3):
             raise NetworkError(
-                f"{source.name}, line {number}: found {len(words)} fields instead of "
-                f"{width if width in (2, 3) else '2 or 3'}; "
+                f"{source.name}, line {number}: found {len(words)} fields where "
+                f"{width if width in (2, 3) else '2 or 3'} are expected; "
                 "a line is two ids without spaces and, on every line or on none, a weight"
             )
         yield number, words

@@ -77,7 +77,7 @@ def write_new(contents: Mapping[Path, list[str]]) -> None:
                     begun.unlink()
             if isinstance(error, FileExistsError):
                 raise NetworkError(
-                    f"{path} already exists and is not overwritten; give another path"
+                    f"{path} exists already and is not overwritten; give another path"
                 ) from None
             raise NetworkError(f"{path} cannot be written: {error.strerror}") from None
 
