@@ -175,7 +175,7 @@ def test_the_matrix_given_is_left_as_it_was() -> None:
         (sp.csr_array((3, 3)), "there are 2 texts for 3 vertices"),
     ],
 )
-def test_a_matrix_that_is_no_adjacency_raises(matrix: Any, message: str) -> None:
+def test_a_matrix_that_is_not_an_adjacency_raises(matrix: Any, message: str) -> None:
     texts = ["", ""] if matrix.shape[0] else []
     with pytest.raises(NetworkError, match=message):
         network_from_scipy(matrix, texts)

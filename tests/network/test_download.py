@@ -1,4 +1,4 @@
-"""Downloads from a server on loopback that does what servers and connections do."""
+"""Downloads from a local server that simulates faults of servers and connections."""
 
 import errno
 import fcntl
@@ -25,7 +25,7 @@ CONTENTS = {"/tiny/data.txt": TEXTS, "/tiny/graph.txt": GRAPH}
 
 
 class Answer(NamedTuple):
-    """How the length of an answer may be made known."""
+    """How a response announces its length."""
 
     announces_length: bool = True
     chunked: bool = False
@@ -36,7 +36,7 @@ ANSWERS = [Answer(), Answer(announces_length=False), Answer(announces_length=Fal
 
 @dataclass
 class Behavior:
-    """What the server does, which a test changes, and what it was asked."""
+    """Settings of the server, changed by tests, and a log of its requests."""
 
     contents: dict[str, bytes] = field(default_factory=CONTENTS.copy)
     knows_ranges: bool = True
@@ -50,7 +50,7 @@ class Behavior:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as its server's behavior says, and closes the connection."""
+    """Responds according to the behavior of its server, and closes the connection."""
 
     behavior: Behavior
 
@@ -105,7 +105,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Behavior]:
 
 
 def published(tmp_path: Path, *, sizes_known: bool = True) -> Dataset:
-    """Return the data set that the server sends, by its content."""
+    """Data set that the server sends."""
     files = []
     for path, content in CONTENTS.items():
         copy = tmp_path / "copy"
@@ -128,12 +128,12 @@ def either(tmp_path: Path, request: pytest.FixtureRequest) -> Dataset:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder of data sets that does not exist yet."""
+    """A data folder that does not exist yet."""
     return tmp_path / "new" / "root"
 
 
 def begin(root: Path, content: bytes) -> Path:
-    """Leave a partial file behind, as a cut connection does."""
+    """Write a partial file, as after a lost connection."""
     (root / "tiny").mkdir(parents=True)
     part = root / "tiny" / "data.txt.part"
     part.write_bytes(content)
@@ -178,7 +178,7 @@ def test_it_arrives_however_its_length_is_known(
     assert is_whole(root)
 
 
-def test_what_is_there_and_right_is_not_fetched(
+def test_existing_correct_files_are_not_downloaded(
     tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     download(tiny, root, base_url=server.url)
@@ -241,7 +241,7 @@ def test_a_server_that_ignores_ranges_sends_all_of_it(
 
 
 @pytest.mark.parametrize("length", [10, len(TEXTS), len(TEXTS) + 10])
-def test_a_part_of_something_else_is_fetched_anew_once(
+def test_a_part_of_another_file_is_downloaded_again_once(
     length: int, either: Dataset, root: Path, server: Behavior
 ) -> None:
     begin(root, b"x" * length)
@@ -329,7 +329,7 @@ def test_a_disk_that_is_full_at_the_last_moment_leaves_nothing(
 
 
 @pytest.mark.parametrize("status", [403, 404, 416, 500])
-def test_a_refusal_of_the_server_is_reported_and_leaves_nothing(
+def test_an_error_status_is_reported_and_leaves_nothing(
     status: int, tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     server.status = status
@@ -341,7 +341,7 @@ def test_a_refusal_of_the_server_is_reported_and_leaves_nothing(
     assert not root.parent.exists()
 
 
-def test_a_failure_of_the_server_keeps_what_had_arrived(
+def test_an_error_status_keeps_the_partial_file(
     tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     part = begin(root, TEXTS[:1000])
@@ -416,7 +416,7 @@ def test_a_second_download_into_the_same_folder_raises(
     assert server.asked == []
 
 
-def test_an_interrupt_keeps_what_has_arrived(tiny: Dataset, root: Path, server: Behavior) -> None:
+def test_an_interrupt_keeps_the_partial_file(tiny: Dataset, root: Path, server: Behavior) -> None:
     def interrupt(arrival: Arrival) -> None:
         if arrival.num_bytes:
             raise KeyboardInterrupt
@@ -456,7 +456,7 @@ def test_the_real_data_sets_come_from_a_mirror(data_folder: Path, root: Path) ->
             assert copy == (data_folder / name / file.name).read_bytes()
 
 
-def test_without_a_mirror_the_origin_is_asked() -> None:
+def test_without_a_mirror_the_origin_is_used() -> None:
     hepth = DATASETS["hepth"]
     address = "https://raw.githubusercontent.com/thunlp/CANE/HEAD/datasets/HepTh/data.txt"
     assert url_of(hepth, hepth.files[0]) == address

@@ -1,4 +1,4 @@
-"""Hiding edges: nothing leaks, nothing is lost; and pairs that are no edge."""
+"""Splits of the edges without leaks or losses, and draws of non-edges."""
 
 import math
 from collections.abc import Callable
@@ -32,7 +32,7 @@ a_fraction = st.floats(0.05, 0.95)
 
 
 def network_of(edges: Edges, *, directed: bool = False, size: int = NUM_VERTICES) -> TextualNetwork:
-    """Return a network whose n-th edge weighs n + 1, so that every edge can be told from others."""
+    """Network in which the n-th edge has the unique weight n + 1."""
     return TextualNetwork(
         ids=tuple(f"v{number}" for number in range(size)),
         texts=tuple(f"text {number}" for number in range(size)),
@@ -52,7 +52,7 @@ def as_tuples(edges: Tensor) -> Edges:
 
 
 def unordered(edges: Edges) -> Pairs:
-    """Return every pair once, smaller number first, self-loops left out."""
+    """Distinct pairs, smaller number first, without self-loops."""
     return {(min(edge), max(edge)) for edge in edges if edge[0] != edge[1]}
 
 
@@ -168,7 +168,7 @@ def test_a_published_split_deals_out_the_edges_as_they_were_given(
     split = published_split(network_of(edges, directed=directed), fraction, seeded())
     train, hidden = as_tuples(split.train.edges), as_tuples(split.hidden)
     assert len(train) == num_kept
-    # A weight tells which of the given edges a training edge is; the hidden ones are the others.
+    # Weights identify the training edges; all other edges are hidden.
     places = [int(weight) - 1 for weight in split.train.edge_weights.tolist()]
     assert train == [edges[place] for place in places]
     assert hidden == [edge for place, edge in enumerate(edges) if place not in places]
@@ -204,7 +204,7 @@ def test_a_hidden_self_loop_that_is_trained_on_raises() -> None:
         check_no_leaks(split_of([(2, 2)], [(2, 2)]))
 
 
-def test_edges_that_share_a_vertex_or_cross_are_no_leak() -> None:
+def test_edges_that_share_a_vertex_or_cross_are_not_leaks() -> None:
     check_no_leaks(split_of([(0, 1), (1, 2), (0, 5)], [(0, 2), (1, 5), (2, 2)]))
     check_no_leaks(split_of([], [(0, 1)]))
     check_no_leaks(split_of([(0, 1)], []))
@@ -216,7 +216,7 @@ def test_a_published_split_of_an_edge_given_twice_raises_when_it_leaks() -> None
 
 
 @pytest.mark.slow
-def test_pairs_of_a_large_network_are_told_apart_whatever_the_integers() -> None:
+def test_pairs_of_a_large_network_stay_distinct_for_all_integer_types() -> None:
     """In 32 bits 32768 × 131072 is 0, which makes these two pairs one."""
     size = 131_072
     network = network_of([(0, 40_000)], size=size)
@@ -226,7 +226,7 @@ def test_pairs_of_a_large_network_are_told_apart_whatever_the_integers() -> None
 
 @given(edges=some_edges)
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_all_free_pairs_are_found_when_all_are_asked_for(edges: Edges) -> None:
+def test_all_free_pairs_can_be_drawn(edges: Edges) -> None:
     free = set(combinations(range(NUM_VERTICES), 2)) - unordered(edges)
     drawn = as_tuples(draw_non_edges(network_of(edges), len(free), seeded()))
     assert len(drawn) == len(free)
@@ -236,7 +236,7 @@ def test_all_free_pairs_are_found_when_all_are_asked_for(edges: Edges) -> None:
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=some_edges, share=st.floats(0, 1))
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_non_edges_are_different_pairs_that_no_edge_joins(
+def test_non_edges_are_distinct_pairs_without_an_edge(
     directed: bool,  # noqa: FBT001
     edges: Edges,
     share: float,

@@ -1,4 +1,4 @@
-"""The textual network: its matrices against slow loops, its checks, its fingerprint."""
+"""The textual network: matrices compared with slow loops, checks, fingerprint."""
 
 from dataclasses import replace
 
@@ -117,7 +117,7 @@ def test_classes_are_every_label_sorted(small: TextualNetwork) -> None:
     assert replace(small, labels=None).classes == []
 
 
-def test_the_representation_counts_what_is_there(small: TextualNetwork) -> None:
+def test_the_representation_shows_the_counts(small: TextualNetwork) -> None:
     assert repr(small) == "TextualNetwork(3 vertices, 2 undirected edges, 2 labels)"
 
 

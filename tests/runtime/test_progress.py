@@ -1,4 +1,4 @@
-"""Progress reaches who listens, and nobody else."""
+"""Progress is reported to the listener within its block only."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What makes results: a revision that is true, a processor, and nothing about people."""
+"""Provenance: revision and processor, without personal data."""
 
 import json
 import shutil
@@ -53,7 +53,7 @@ def test_a_package_outside_of_any_checkout_has_no_revision(
     outside = tmp_path_factory.mktemp("outside")
     (outside / "__init__.py").write_text("")
     assert revision(outside) is None
-    monkeypatch.setenv("PATH", str(outside))  # Where there is no git.
+    monkeypatch.setenv("PATH", str(outside))  # A folder without git.
     assert revision(package) is None
 
 
@@ -61,7 +61,7 @@ def test_processors_with_the_same_name_are_distinguished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CPUINFO", tmp_path / "cpuinfo")
-    assert processor()  # Its kind, where the system does not tell.
+    assert processor()  # The architecture, if the model is unknown.
     core = "processor\t: {}\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: A Processor\n"
     (tmp_path / "cpuinfo").write_text("\n".join(core.format(number) for number in range(2)))
     assert processor() == "A Processor, family 6, model 207"

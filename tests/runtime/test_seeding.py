@@ -1,4 +1,4 @@
-"""Where random numbers come from: reproducible, separate, and never global."""
+"""Generators are reproducible, independent, and never global."""
 
 import math
 
@@ -35,7 +35,7 @@ def test_the_default_step_is_zero() -> None:
     assert torch.equal(torch.rand(8, generator=generator_for(7, "order")), draws(7, "order", 0))
 
 
-def test_what_was_drawn_before_does_not_matter() -> None:
+def test_earlier_draws_do_not_matter() -> None:
     used = generator_for(7, "order", 3)
     torch.rand(100, generator=used)
     assert torch.equal(torch.rand(8, generator=generator_for(7, "order", 3)), draws(7, "order", 3))

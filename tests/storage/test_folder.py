@@ -1,4 +1,4 @@
-"""The model folder: what is written is read, and nothing else ever is."""
+"""The model folder: reads return what was written, or raise."""
 
 import errno
 import fcntl
@@ -52,7 +52,7 @@ NUM_KILLS = 70
 
 
 def model(letter: str) -> tuple[dict[str, bytes], str]:
-    """Return the parts and the card of model A or B; one part is the same in both."""
+    """Parts and card of model A or B; the two models share one part."""
     draw = random.Random(letter)
     parts = {f"table{i}.safetensors": draw.randbytes(200_000) for i in range(3)}
     parts["config.json"] = f'{{"model": "{letter}"}}\n'.encode()
@@ -80,7 +80,7 @@ for save in range(saves):
 
 
 def start_writer(folder: Path, letters: str, saves: int) -> subprocess.Popen[bytes]:
-    """Start a process that saves the models in turn, and return when it is about to."""
+    """Start a process that saves the models in turn; return when it is ready."""
     source = str(Path(dmte.__file__).parent)
     command = [sys.executable, "-I", "-S", "-c", CHILD, source, str(folder), letters, str(saves)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
@@ -90,7 +90,7 @@ def start_writer(folder: Path, letters: str, saves: int) -> subprocess.Popen[byt
 
 
 def listed_files(folder: Path) -> dict[str, str]:
-    """Return the file of every part, straight from the manifest."""
+    """File of every part according to the manifest."""
     manifest = json.loads((folder / "manifest.json").read_bytes())
     return {name: entry["file"] for name, entry in manifest["parts"].items()}
 
@@ -106,7 +106,7 @@ def assert_nothing_else(folder: Path, *others: str) -> None:
 # ── Writing and reading ──
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_parts_are_read_back(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "model"
     write_parts(folder, PARTS, card="# A card, with ümlaut\n")
     assert read_parts(folder) == PARTS
@@ -237,7 +237,7 @@ def test_a_card_may_be_missing_only_if_there_was_none_before(tmp_path: Path) -> 
         read_parts(tmp_path)
 
 
-# ── What is refused ──
+# ── Errors ──
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_a_truncated_file_raises_with_both_sizes(tmp_path: Path) -> None:
 
 
 def rewrite_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the manifest and seal it again, as a newer dmte or a forger would."""
+    """Change the manifest and update its SHA-256, as a newer version or a forger would."""
     content = json.loads((folder / "manifest.json").read_bytes())
     del content["sha256"]
     change(content)
@@ -423,11 +423,11 @@ def test_no_byte_of_the_manifest_or_the_card_can_change(tmp_path: Path) -> None:
 
 
 class Crash(BaseException):
-    """The end of the process, as far as storage can tell."""
+    """Simulated end of the process."""
 
 
 def crash_from_operation(number: int, patch: pytest.MonkeyPatch) -> None:
-    """Refuse every change of the file system from the given one on; unsynced data is cut short."""
+    """Fail every change of the file system from the given one on; truncate unsynced data."""
     operations = itertools.count(1)
 
     def crashing(operation: Callable[..., Any]) -> Callable[..., Any]:
@@ -456,7 +456,7 @@ def lose_half(descriptor: int) -> None:
 
 
 def crashed(folder: Path, state: State, number: int) -> bool:
-    """Write the state with a crash at the given operation; tell whether there were so many."""
+    """Write the state with a crash at the given operation; False if there were fewer operations."""
     with pytest.MonkeyPatch.context() as patch:
         crash_from_operation(number, patch)
         try:
@@ -526,7 +526,7 @@ def test_repeated_crashes_leave_the_old_parts_or_the_new(tmp_path: Path) -> None
 def test_a_write_waits_for_the_disk_before_each_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kill keeps what the system has in memory; a power cut does not, and so the order counts."""
+    """The order matters in a power cut, which loses cached writes; a kill does not."""
     write_parts(tmp_path, PARTS, card="old")
     steps: list[tuple[str, int | str]] = []
     fsync, replace, unlink = os.fsync, Path.replace, Path.unlink

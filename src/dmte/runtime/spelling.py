@@ -11,7 +11,7 @@ LONGEST, MOST = 80, 20_000
 
 
 def find_position(positions: Mapping[str, int], name: str) -> int:
-    """Return ``positions[name]``.
+    """Position of a name.
 
     Raises:
         UnknownVertexError: The name is unknown; the message suggests close names.

@@ -1,4 +1,4 @@
-"""Two tables to one network, and everything that can be wrong with a row."""
+"""Networks from two tables, and every error in a row."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which column means what."""
+"""The roles of columns."""
 
 import re
 

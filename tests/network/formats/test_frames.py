@@ -1,4 +1,4 @@
-"""Networks from data frames of any make."""
+"""Networks from data frames of several libraries."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""GraphML files, whole, damaged and hostile."""
+"""GraphML files: valid, damaged and malicious."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""JSON Lines and JSON documents, of plain records and of works."""
+"""JSON Lines and JSON documents with plain records or works."""
 
 import json
 from pathlib import Path

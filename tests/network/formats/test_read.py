@@ -1,4 +1,4 @@
-"""Folders in the layout of CANE, data sets by name, and writing networks down."""
+"""Reading and writing: folders in the layout of CANE, data sets by name, tables."""
 
 import json
 from contextlib import suppress
@@ -167,7 +167,7 @@ CHARACTERS = 'aé😀 \t\r\n\0\x0b\x0c\x1c\x85\u2028\ufeff;,"\\'
 
 @st.composite
 def small_networks(draw: st.DrawFn) -> dict[str, Any]:
-    """The fields of a network; making it draws random numbers, which strategies must not."""
+    """The fields of a network; a strategy must not draw random numbers, as making it would."""
     vertex, weight = st.integers(0, 3), st.floats(1e-300, 1e300)
     edges = draw(st.lists(st.tuples(vertex, vertex, weight), max_size=5))
     weights = torch.tensor([edge[2] for edge in edges], dtype=torch.float64)
@@ -325,7 +325,7 @@ def test_a_table_of_texts_without_ids_is_not_taken_for_edges() -> None:
         read_network("pages.csv")
 
 
-def test_columns_are_named_where_they_are_not_obvious() -> None:
+def test_unusual_columns_can_be_named() -> None:
     Path("pages.csv").write_text("doi,words,out\na,red fox,b\nb,den,\n")
     columns = Columns(id="doi", text="words", links="out")
     network = read_network("pages.csv", columns=columns)
@@ -363,7 +363,7 @@ def test_anything_else_raises_with_what_is_accepted(source: str) -> None:
         assert accepted in str(error.value)
 
 
-def test_what_does_not_exist_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_missing_path_raises(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     for name in ("nots", "papers.cvs"):
         with pytest.raises(NetworkError, match="does not exist"):
@@ -387,7 +387,7 @@ def test_a_name_is_not_suggested_for_itself(tmp_path: Path) -> None:
         read_network(tmp_path / "notes.txt")
 
 
-def test_a_data_set_that_is_not_here_says_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_data_set_raises_with_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     needed = "set DMTE_DATA to a folder that holds cora/data.txt and cora/graph.txt and cora/group"
     with pytest.raises(NetworkError, match=f"DMTE_DATA is not set; {needed}"):
         read_network("cora")
@@ -415,7 +415,7 @@ def test_the_bundled_concepts_are_a_labelled_network_of_links() -> None:
     assert set(network.edges.flatten().tolist()) == set(range(network.num_vertices))
 
 
-def test_cora_is_what_the_design_says(real_data: Path) -> None:
+def test_cora_has_the_documented_size(real_data: Path) -> None:
     network = read_network("cora")
     assert find_dataset("cora") == real_data / "cora"
     pairs, _ = network.distinct_edges()
@@ -429,14 +429,14 @@ def test_cora_is_what_the_design_says(real_data: Path) -> None:
 
 
 @pytest.mark.usefixtures("real_data")
-def test_hepth_is_what_the_design_says() -> None:
+def test_hepth_has_the_documented_size() -> None:
     network = read_network("hepth")
     assert (network.num_vertices, len(network.edges), network.labels) == (1038, 1990, None)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("real_data")
-def test_dblp_is_what_the_design_says() -> None:
+def test_dblp_has_the_documented_size() -> None:
     network = read_network("dblp")
     assert (network.num_vertices, len(network.edges)) == (60744, 52914)
     assert len(network.classes) == 4

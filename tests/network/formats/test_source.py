@@ -1,4 +1,4 @@
-"""Bytes from files, packed files and standard input."""
+"""Bytes from files, compressed files and standard input."""
 
 import gzip
 import io
@@ -23,7 +23,7 @@ def _empty_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def pack(name: str, content: bytes) -> bytes:
-    """Return the content packed as the last suffix of the name says."""
+    """Compress the content according to the last suffix of the name."""
     if name.endswith(".gz"):
         return gzip.compress(content)
     sink = pa.BufferOutputStream()

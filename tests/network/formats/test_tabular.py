@@ -1,4 +1,4 @@
-"""CSV, TSV, JSON Lines and Parquet files, whole and damaged."""
+"""CSV, TSV, JSON Lines and Parquet files: valid and damaged."""
 
 import csv
 import json
@@ -116,7 +116,7 @@ def test_several_threads_may_read_long_fields_at_once() -> None:
     assert csv.field_size_limit() == limit
 
 
-def test_a_refused_file_does_not_keep_the_next_from_being_read() -> None:
+def test_an_error_does_not_affect_the_next_file() -> None:
     with pytest.raises(NetworkError) as refused:
         read_tables(write("v.csv", "id,text\na\n"))
     assert read_tables(write("w.csv", "id\na\n")).ids == ("a",)
@@ -252,14 +252,14 @@ def test_parquet_text_that_is_not_utf_8_raises() -> None:
     assert refusal(Path("v.parquet")).startswith("v.parquet is not a Parquet file, or is damaged")
 
 
-def test_a_parquet_column_that_python_has_no_values_for_raises() -> None:
+def test_a_parquet_column_without_python_values_raises() -> None:
     years = pa.array([2**50], pa.timestamp("s"))
     pq.write_table(pa.table({"text": ["a"], "id": years}), "v.parquet")
     assert refusal(Path("v.parquet")).startswith("v.parquet has a column 'id' that cannot be read")
 
 
 @pytest.mark.parametrize("suffix", READERS)
-def test_what_is_no_readable_file_raises_in_one_line(suffix: str) -> None:
+def test_an_unreadable_file_raises_in_one_line(suffix: str) -> None:
     assert refusal(Path(f"no{suffix}")) == f"no{suffix} does not exist; check the path"
     Path(f"folder{suffix}").mkdir()
     assert refusal(Path(f"folder{suffix}")) == f"folder{suffix} is a folder; give a file"
@@ -278,7 +278,7 @@ def test_an_unknown_suffix_raises_with_the_known_ones(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["e.csv", "e.jsonl"])
-def test_an_edge_to_nowhere_raises_with_file_and_line(name: str) -> None:
+def test_an_edge_to_an_unknown_vertex_raises_with_file_and_line(name: str) -> None:
     rows = {
         "e.csv": "source,target\na,a\na,b\n",
         "e.jsonl": '{"source": "a", "target": "a"}\n{"source": "a", "target": "b"}\n',
