@@ -141,7 +141,7 @@ FILES = {
     "an empty pipe": Case("train - --out m", {}, "standard input", piped=b""),
     "a header alone": Case("info x.csv", {"x.csv": "id,text\n"}, "holds no vertices"),
     "a cut gzip file": Case(
-        "info x.csv.gz", {"x.csv.gz": gzip.compress(VERTICES.encode())[:-9]}, "ends too early"
+        "info x.csv.gz", {"x.csv.gz": gzip.compress(VERTICES.encode())[:-9]}, "truncated"
     ),
     "a gzip file that is none": Case("info x.csv.gz", {"x.csv.gz": VERTICES}, "not a gzip file"),
     "a zstd file that is none": Case("info x.csv.zst", {"x.csv.zst": VERTICES}, "not a zstd file"),
@@ -160,7 +160,9 @@ TEXTS = {
     "an open quote": Case("info x.csv", {"x.csv": 'id,text\na,"b\nc,d\n'}, "line 2: unexpected"),
     "an id given twice": Case("info x.csv", {"x.csv": "id,text\na,b\na,c\n"}, "line 3"),
     "ids that differ only in spaces": Case(
-        "train x.csv --out m", {"x.csv": "id,text\na,b\n a ,c\n"}, "line 3: the id 'a' is taken"
+        "train x.csv --out m",
+        {"x.csv": "id,text\na,b\n a ,c\n"},
+        "line 3: the id 'a' is already used",
     ),
     "an empty id": Case("info x.csv", {"x.csv": "id,text\n,b\n"}, "line 2"),
     "an edge to nowhere": Case(
@@ -249,7 +251,7 @@ FOLDERS = {
     "links to missing notes": Case(
         "train notes --out m",
         {"notes/a.md": "red [[b]] [[gone]]", "notes/b.md": "fox [[gone]]", "notes/c.md": "den"},
-        "warning: notes: links to what is no note here are left out, 2 in all",
+        "warning: notes: links that do not lead to a note are ignored, 2 in all",
         code=0,
     ),
     "a folder that is named like a table": Case("info x.csv", {"x.csv/y.txt": ""}, "x.csv holds"),

@@ -72,7 +72,7 @@ def test_a_vault_is_trained_on_and_its_warnings_are_one_line_each(
     code, out, err = run(capsys, "train", "./notes", "--out", "model", "--epochs", "2")
     assert (code, out.splitlines()[-1]) == (0, "model in model")
     assert err == (
-        "dmte: warning: notes: links to what is no note here are left out, 1 in all: gone in a\n"
+        "dmte: warning: notes: links that do not lead to a note are ignored, 1 in all: gone in a\n"
     )
 
 
@@ -90,7 +90,7 @@ def test_standard_input_is_read(
     assert (code, json.loads(out)["edges"]) == (0, 1)
     code, _, err = run(capsys, "info", "--vertices", "-", "--edges", "-")
     assert (code, err.count("\n")) == (2, 1)
-    assert "standard input can be read once only" in err
+    assert "only one table can come from standard input" in err
 
 
 def test_a_network_from_a_pipe_is_evaluated(
@@ -151,16 +151,16 @@ def test_info_says_what_is_doubtful(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.csv.gz", b"\x1f\x8b\x08", "x.csv.gz is a gzip file that ends too early"),
-        ("x.csv.zst", b"nope", "x.csv.zst is not a zstd file, or damaged"),
-        ("x.parquet", b"PAR1junk", "x.parquet is not a Parquet file, or damaged"),
+        ("x.csv.gz", b"\x1f\x8b\x08", "x.csv.gz is a gzip file that truncated"),
+        ("x.csv.zst", b"nope", "x.csv.zst is not a zstd file, or is damaged"),
+        ("x.parquet", b"PAR1junk", "x.parquet is not a Parquet file, or is damaged"),
         ("x.json", b"[" * 100_000, "x.json: a number is too long or lists are too deep"),
         ("x.bib", b"@a{k, t={", "x.bib, line 1: the entry that begins with '@a{k,' lacks"),
         ("x.graphml", b"<!DOCTYPE a><a/>", "x.graphml, line 1: a document type (DOCTYPE)"),
         ("x.csv", b"id;text\n1;2\n", "x.csv, line 1: the columns are separated by semicolons"),
         ("x.csv", "id,text\n".encode("utf-16"), "x.csv is UTF-16; convert it to UTF-8"),
-        ("x.csv", b"id,text\na ,b\n a,c\n", "x.csv, line 3: the id 'a' is taken already by x.csv"),
-        ("x.jsonl", b'{"id": "a\0"}', "x.jsonl, line 1: byte 9 is NUL, which no text holds"),
+        ("x.csv", b"id,text\na ,b\n a,c\n", "x.csv, line 3: the id 'a' is already used by x.csv"),
+        ("x.jsonl", b'{"id": "a\0"}', "x.jsonl, line 1: byte 9 is NUL, which text cannot contain"),
         ("x.edgelist", b"a b\na b c d\n", "x.edgelist, line 2: found 4 fields where 2 are"),
         ("x/readme.txt", b"", "x holds neither data.txt and graph.txt nor a Markdown file"),
     ],

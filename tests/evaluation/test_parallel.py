@@ -19,7 +19,7 @@ from dmte.evaluation.parallel import Shares, Timetable, Underway, available_core
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.progress import track
-from dmte.runtime.provenance import maker
+from dmte.runtime.provenance import build_info
 
 CELLS = link_cells("concepts", ["random", "tfidf"], [0.5], ["strict"], 2)
 
@@ -60,7 +60,7 @@ def test_workers_find_what_this_process_finds_and_leave() -> None:
     done = list(run_cells(CELLS, partial(read_network, "concepts"), 2))
     found = {cell.key: scores(result) for cell, result in done}
     assert found == {cell.key: scores(cell.run(network)) for cell in CELLS}
-    assert all(result["made"] == maker() for _, result in done)
+    assert all(result["made"] == build_info() for _, result in done)
     for child in set(multiprocessing.active_children()) - before:
         child.join(10)
     assert set(multiprocessing.active_children()) <= before

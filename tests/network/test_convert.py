@@ -73,8 +73,8 @@ def test_the_adjacency_is_that_of_networkx(kind: str) -> None:
     np.testing.assert_array_equal(network.adjacency().toarray(), expected)
 
 
-def test_vertices_that_read_the_same_are_refused() -> None:
-    message = "the vertex '1': the id '1' is taken already by the vertex 1; every vertex needs"
+def test_vertices_that_read_the_same_raise() -> None:
+    message = "the vertex '1': the id '1' is already used by the vertex 1; ids must be"
     with pytest.raises(NetworkError, match=message):
         network_from_networkx(networkx.Graph([(1, "1")]))
 
@@ -93,7 +93,7 @@ def test_a_text_that_is_none_names_the_vertex() -> None:
         network_from_networkx(graph)
 
 
-def test_an_empty_graph_is_refused() -> None:
+def test_an_empty_graph_raises() -> None:
     with pytest.raises(NetworkError, match="the graph holds no vertices"):
         network_from_networkx(networkx.Graph())
 
@@ -175,7 +175,7 @@ def test_the_matrix_given_is_left_as_it_was() -> None:
         (sp.csr_array((3, 3)), "there are 2 texts for 3 vertices"),
     ],
 )
-def test_a_matrix_that_is_no_adjacency_is_refused(matrix: Any, message: str) -> None:
+def test_a_matrix_that_is_not_an_adjacency_raises(matrix: Any, message: str) -> None:
     texts = ["", ""] if matrix.shape[0] else []
     with pytest.raises(NetworkError, match=message):
         network_from_scipy(matrix, texts)

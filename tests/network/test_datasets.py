@@ -1,4 +1,4 @@
-"""Data sets by name: what is known about them, and where they are looked for."""
+"""Data sets by name, and the folders that are searched for them."""
 
 import re
 import subprocess
@@ -16,10 +16,10 @@ from dmte.network.datasets import (
     Origin,
     blob_id,
     check_dataset,
+    check_published,
     data_folder,
     find_dataset,
     get_dataset,
-    refuse_unpublished,
 )
 
 HELLO = DataFile("data.txt", "ce013625030ba8dba906f756967f9e9ca394464a", 6)  # git hash-object
@@ -29,7 +29,7 @@ PUBLISHED = [dataset for dataset in DATASETS.values() if not dataset.bundled]
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user's data folder that is empty, and no other."""
+    """An empty data folder of the user, and no other."""
     monkeypatch.delenv("DMTE_DATA", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     return tmp_path / "dmte"
@@ -41,12 +41,12 @@ def place(root: Path, content: bytes) -> Path:
     return root
 
 
-def test_a_blob_id_is_that_of_git(tmp_path: Path) -> None:
+def test_the_blob_id_equals_gits(tmp_path: Path) -> None:
     assert blob_id(place(tmp_path, b"hello\n") / "tiny" / "data.txt") == HELLO.blob
     assert blob_id(place(tmp_path, b"") / "tiny" / "data.txt").startswith("e69de29bb2d1d6434b8b29a")
 
 
-def test_every_data_set_says_what_it_is() -> None:
+def test_every_data_set_has_counts_and_valid_blob_ids() -> None:
     assert [dataset.name for dataset in DATASETS.values()] == list(DATASETS)
     for dataset in DATASETS.values():
         assert dataset.num_vertices > 0
@@ -63,15 +63,15 @@ def test_a_file_of_unknown_size_has_a_generous_limit() -> None:
     assert 10 * largest < UNKNOWN_SIZE_LIMIT
 
 
-def test_the_bundled_data_set_is_as_large_as_it_says() -> None:
+def test_the_bundled_data_set_has_the_stated_size() -> None:
     network = read_network("concepts")
-    said = DATASETS["concepts"]
-    assert (network.num_vertices, len(network.edges)) == (said.num_vertices, said.num_edges)
+    stated = DATASETS["concepts"]
+    assert (network.num_vertices, len(network.edges)) == (stated.num_vertices, stated.num_edges)
     assert (find_dataset("concepts") / "concepts.jsonl").is_file()
 
 
 @pytest.mark.parametrize("dataset", PUBLISHED, ids=lambda dataset: dataset.name)
-def test_real_files_are_the_published_ones(dataset: Dataset, data_folder: Path) -> None:
+def test_downloaded_files_equal_the_published_ones(dataset: Dataset, data_folder: Path) -> None:
     found = check_dataset(dataset, data_folder)
     assert not found.different
     assert found.missing in ((), ("data.txt",))
@@ -86,7 +86,7 @@ def test_real_files_are_the_published_ones(dataset: Dataset, data_folder: Path) 
             )
 
 
-def test_a_folder_is_compared_with_what_was_published(tmp_path: Path) -> None:
+def test_changed_and_missing_files_are_found(tmp_path: Path) -> None:
     assert check_dataset(TINY, tmp_path).missing == ("data.txt",)
     good = check_dataset(TINY, place(tmp_path, b"hello\n"))
     assert (good.folder, good.missing, good.different) == (tmp_path / "tiny", (), ())
@@ -94,30 +94,28 @@ def test_a_folder_is_compared_with_what_was_published(tmp_path: Path) -> None:
         assert check_dataset(TINY, place(tmp_path, other)).different == ("data.txt",)
 
 
-def test_a_folder_instead_of_a_file_is_different(tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_file_counts_as_different(tmp_path: Path) -> None:
     (tmp_path / "tiny" / "data.txt").mkdir(parents=True)
     assert check_dataset(TINY, tmp_path).different == ("data.txt",)
 
 
-def test_a_file_that_cannot_be_read_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object) -> None:
+def test_an_unreadable_file_raises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 
     root = place(tmp_path, b"hello\n")
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(Path, "open", fail)
     with pytest.raises(NetworkError, match=r"tiny/data.txt cannot be read: Permission denied; "):
         check_dataset(TINY, root)
 
 
-def test_data_sets_lie_where_the_variable_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_sets_the_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DMTE_DATA", "somewhere")
     assert data_folder() == Path("somewhere")
 
 
 @pytest.mark.parametrize("named", [None, ""])
-def test_without_the_variable_data_sets_lie_in_the_users_folder(
+def test_without_the_variable_the_data_folder_is_the_users(
     named: str | None, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if named is not None:
@@ -126,7 +124,7 @@ def test_without_the_variable_data_sets_lie_in_the_users_folder(
 
 
 @pytest.mark.parametrize("other", [None, "", "relative"])
-def test_the_users_folder_is_below_home_by_default(
+def test_the_users_data_folder_is_below_home_by_default(
     other: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("XDG_DATA_HOME")
@@ -136,7 +134,9 @@ def test_the_users_folder_is_below_home_by_default(
     assert data_folder() == tmp_path / ".local" / "share" / "dmte"
 
 
-def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_home_folder_raises_with_the_variable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def homeless(_: type[Path]) -> Path:
         raise RuntimeError
 
@@ -153,7 +153,7 @@ def test_a_network_is_read_from_the_users_folder(home: Path) -> None:
     assert read_network("hepth").texts == ("one", "two")
 
 
-def test_what_is_missing_is_said_with_its_place_and_its_remedy(home: Path) -> None:
+def test_a_missing_file_raises_with_its_folder_and_the_download_command(home: Path) -> None:
     (home / "cora").mkdir(parents=True)
     (home / "cora" / "graph.txt").touch()
     with pytest.raises(NetworkError) as error:
@@ -161,23 +161,23 @@ def test_what_is_missing_is_said_with_its_place_and_its_remedy(home: Path) -> No
     message = str(error.value)
     assert f"{home} lacks cora/data.txt and cora/group.txt, and DMTE_DATA is not set;" in message
     assert "'dmte datasets download cora'" in message
-    assert message.endswith(f"puts what is missing into {home / 'cora'}")
+    assert message.endswith(f"download the missing files into {home / 'cora'}")
 
 
-def test_files_that_are_not_the_published_ones_are_refused_by_name(
+def test_a_file_that_differs_from_the_published_one_raises_with_its_name(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dmte.network.datasets.DATASETS", {"tiny": TINY})
-    refuse_unpublished("tiny")  # What is not here is not another's.
+    check_published("tiny")  # A missing file is ignored.
     place(home, b"hello\n")
-    refuse_unpublished("tiny")
+    check_published("tiny")
     place(home, b"hello")
     with pytest.raises(NetworkError) as error:
-        refuse_unpublished("tiny")
-    assert str(error.value).startswith(f"{home / 'tiny' / 'data.txt'}: not as published")
+        check_published("tiny")
+    assert str(error.value).startswith(f"{home / 'tiny' / 'data.txt'}: not the published file")
     assert "'dmte datasets download tiny'" in str(error.value)
 
 
-def test_an_unknown_name_is_refused_with_what_comes_close() -> None:
+def test_an_unknown_name_raises_with_a_close_one() -> None:
     with pytest.raises(NetworkError, match="no data set 'COR'; did you mean cora"):
         get_dataset("COR")

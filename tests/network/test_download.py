@@ -1,4 +1,4 @@
-"""Downloads from a server on loopback that does what servers and connections do."""
+"""Downloads from a local server that simulates faults of servers and connections."""
 
 import errno
 import fcntl
@@ -25,7 +25,7 @@ CONTENTS = {"/tiny/data.txt": TEXTS, "/tiny/graph.txt": GRAPH}
 
 
 class Answer(NamedTuple):
-    """How the length of an answer may be made known."""
+    """How a response announces its length."""
 
     announces_length: bool = True
     chunked: bool = False
@@ -36,7 +36,7 @@ ANSWERS = [Answer(), Answer(announces_length=False), Answer(announces_length=Fal
 
 @dataclass
 class Behavior:
-    """What the server does, which a test changes, and what it was asked."""
+    """Settings of the server, changed by tests, and a log of its requests."""
 
     contents: dict[str, bytes] = field(default_factory=CONTENTS.copy)
     knows_ranges: bool = True
@@ -50,7 +50,7 @@ class Behavior:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers as its server's behavior says, and closes the connection."""
+    """Responds according to the behavior of its server, and closes the connection."""
 
     behavior: Behavior
 
@@ -105,7 +105,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Behavior]:
 
 
 def published(tmp_path: Path, *, sizes_known: bool = True) -> Dataset:
-    """Return the data set that the server sends, by its content."""
+    """Data set that the server sends."""
     files = []
     for path, content in CONTENTS.items():
         copy = tmp_path / "copy"
@@ -128,12 +128,12 @@ def either(tmp_path: Path, request: pytest.FixtureRequest) -> Dataset:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder of data sets that does not exist yet."""
+    """A data folder that does not exist yet."""
     return tmp_path / "new" / "root"
 
 
 def begin(root: Path, content: bytes) -> Path:
-    """Leave a partial file behind, as a cut connection does."""
+    """Write a partial file, as after a lost connection."""
     (root / "tiny").mkdir(parents=True)
     part = root / "tiny" / "data.txt.part"
     part.write_bytes(content)
@@ -178,7 +178,7 @@ def test_it_arrives_however_its_length_is_known(
     assert is_whole(root)
 
 
-def test_what_is_there_and_right_is_not_fetched(
+def test_existing_correct_files_are_not_downloaded(
     tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     download(tiny, root, base_url=server.url)
@@ -193,13 +193,11 @@ def test_what_is_there_and_right_is_not_fetched(
     assert server.asked == []
 
 
-def test_a_file_of_the_users_is_never_overwritten(
-    tiny: Dataset, root: Path, server: Behavior
-) -> None:
+def test_an_existing_file_is_never_overwritten(tiny: Dataset, root: Path, server: Behavior) -> None:
     (root / "tiny").mkdir(parents=True)
     (root / "tiny" / "graph.txt").write_text("mine")
     message = refusal(tiny, root, server)
-    assert message.startswith(f"{root / 'tiny' / 'graph.txt'} is there already, but is not the pub")
+    assert message.startswith(f"{root / 'tiny' / 'graph.txt'} exists already, but is not the pub")
     assert (root / "tiny" / "graph.txt").read_text() == "mine"
     assert names(root) == ["graph.txt"]
     assert server.asked == []
@@ -215,7 +213,7 @@ def test_a_cut_connection_is_resumed_by_the_next_download(
     arrived = (root / "tiny" / "data.txt.part").stat().st_size
     assert 0 < arrived <= 100_000
     assert f"was lost after {arrived:,} of {len(TEXTS):,} bytes" in message
-    assert message.endswith("run the same again to go on from there")
+    assert message.endswith("run the same command again to resume")
     server.cut_after = None
     reports: list[Arrival] = []
     download(tiny, root, base_url=server.url, report=reports.append)
@@ -243,7 +241,7 @@ def test_a_server_that_ignores_ranges_sends_all_of_it(
 
 
 @pytest.mark.parametrize("length", [10, len(TEXTS), len(TEXTS) + 10])
-def test_a_part_of_something_else_is_fetched_anew_once(
+def test_a_part_of_another_file_is_downloaded_again_once(
     length: int, either: Dataset, root: Path, server: Behavior
 ) -> None:
     begin(root, b"x" * length)
@@ -263,7 +261,7 @@ def test_a_part_that_is_the_whole_only_gets_its_name(
 
 @pytest.mark.parametrize("begun", [b"", TEXTS[:1000]])
 @pytest.mark.parametrize("wrong", [b"X" + TEXTS[1:], TEXTS[:-1], b""])
-def test_a_wrong_content_is_refused_and_leaves_nothing(
+def test_a_wrong_content_raises_and_leaves_nothing(
     begun: bytes, wrong: bytes, tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     if begun:
@@ -278,7 +276,7 @@ def test_a_wrong_content_is_refused_and_leaves_nothing(
 
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("begun", [b"", TEXTS[:1000]])
-def test_a_body_that_is_too_large_is_refused_and_leaves_nothing(
+def test_a_body_that_is_too_large_raises_and_leaves_nothing(
     answer: Answer, begun: bytes, tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     if begun:
@@ -286,11 +284,11 @@ def test_a_body_that_is_too_large_is_refused_and_leaves_nothing(
     server.contents["/tiny/data.txt"] = TEXTS + b"x" * 3_000_000
     server.answer = answer
     message = refusal(tiny, root, server)
-    assert f"sends more than {len(TEXTS):,} bytes, the most data.txt may have; nothing" in message
+    assert f"sends more than {len(TEXTS):,} bytes, the limit for data.txt; the partial" in message
     assert names(root) == [] if begun else not root.parent.exists()
 
 
-def test_an_announced_length_that_is_too_large_is_refused_before_anything_is_written(
+def test_an_announced_length_that_is_too_large_raises_before_anything_is_written(
     tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     server.contents["/tiny/data.txt"] = TEXTS + b"x"
@@ -311,9 +309,7 @@ def test_an_unknown_size_has_a_limit_as_well(
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_is_refused_and_leaves_nothing(
-    tiny: Dataset, root: Path, server: Behavior
-) -> None:
+def test_a_full_disk_raises_and_leaves_nothing(tiny: Dataset, root: Path, server: Behavior) -> None:
     (root / "tiny").mkdir(parents=True)
     (root / "tiny" / "data.txt.part").symlink_to("/dev/full")
     message = refusal(tiny, root, server)
@@ -333,7 +329,7 @@ def test_a_disk_that_is_full_at_the_last_moment_leaves_nothing(
 
 
 @pytest.mark.parametrize("status", [403, 404, 416, 500])
-def test_a_refusal_of_the_server_is_reported_and_leaves_nothing(
+def test_an_error_status_is_reported_and_leaves_nothing(
     status: int, tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     server.status = status
@@ -345,7 +341,7 @@ def test_a_refusal_of_the_server_is_reported_and_leaves_nothing(
     assert not root.parent.exists()
 
 
-def test_a_failure_of_the_server_keeps_what_had_arrived(
+def test_an_error_status_keeps_the_partial_file(
     tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     part = begin(root, TEXTS[:1000])
@@ -355,14 +351,14 @@ def test_a_failure_of_the_server_keeps_what_had_arrived(
 
 
 @pytest.mark.parametrize("arrived", [0, 500])
-def test_a_server_that_falls_silent_is_left(
+def test_a_silent_server_times_out(
     arrived: int, tiny: Dataset, root: Path, server: Behavior, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_module("dmte.network.download"), "TIMEOUT_SECONDS", 0.2)
     server.stalls, server.cut_after = True, arrived
     message = refusal(tiny, root, server)
     assert f"was lost after {arrived} of" in message
-    assert "(nothing arrived for 0.2 seconds)" in message
+    assert "(no data for 0.2 seconds)" in message
     assert root.parent.exists() == bool(arrived)
 
 
@@ -378,7 +374,7 @@ def test_a_server_that_is_not_there_is_reported(
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "mirror", "http:/x", "", "http://", "http://a b"])
-def test_a_mirror_that_is_none_is_refused(
+def test_a_mirror_that_is_none_raises(
     url: str, tiny: Dataset, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("no_proxy", "*")
@@ -406,7 +402,7 @@ def test_a_folder_without_permission_is_reported(
     assert "Permission denied" in refusal(tiny, tmp_path, server)
 
 
-def test_a_second_download_into_the_same_folder_is_refused(
+def test_a_second_download_into_the_same_folder_raises(
     tiny: Dataset, root: Path, server: Behavior
 ) -> None:
     part = begin(root, TEXTS[:1000])
@@ -420,7 +416,7 @@ def test_a_second_download_into_the_same_folder_is_refused(
     assert server.asked == []
 
 
-def test_an_interrupt_keeps_what_has_arrived(tiny: Dataset, root: Path, server: Behavior) -> None:
+def test_an_interrupt_keeps_the_partial_file(tiny: Dataset, root: Path, server: Behavior) -> None:
     def interrupt(arrival: Arrival) -> None:
         if arrival.num_bytes:
             raise KeyboardInterrupt
@@ -460,12 +456,12 @@ def test_the_real_data_sets_come_from_a_mirror(data_folder: Path, root: Path) ->
             assert copy == (data_folder / name / file.name).read_bytes()
 
 
-def test_without_a_mirror_the_origin_is_asked() -> None:
+def test_without_a_mirror_the_origin_is_used() -> None:
     hepth = DATASETS["hepth"]
     address = "https://raw.githubusercontent.com/thunlp/CANE/HEAD/datasets/HepTh/data.txt"
     assert url_of(hepth, hepth.files[0]) == address
 
 
 def test_a_bundled_data_set_has_no_origin(tiny: Dataset) -> None:
-    with pytest.raises(DownloadError, match="concepts comes with this package"):
+    with pytest.raises(DownloadError, match="concepts is included in this package"):
         url_of(DATASETS["concepts"], tiny.files[0])

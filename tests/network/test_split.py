@@ -1,4 +1,4 @@
-"""Hiding edges: nothing leaks, nothing is lost; and pairs that are no edge."""
+"""Splits of the edges without leaks or losses, and draws of non-edges."""
 
 import math
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from torch import Tensor
 from dmte.errors import SplitError
 from dmte.network.split import (
     EdgeSplit,
+    check_no_leaks,
     draw_non_edges,
     published_split,
-    refuse_leaks,
     strict_split,
 )
 from dmte.network.textual_network import TextualNetwork
@@ -32,7 +32,7 @@ a_fraction = st.floats(0.05, 0.95)
 
 
 def network_of(edges: Edges, *, directed: bool = False, size: int = NUM_VERTICES) -> TextualNetwork:
-    """Return a network whose n-th edge weighs n + 1, so that every edge can be told from others."""
+    """Network in which the n-th edge has the unique weight n + 1."""
     return TextualNetwork(
         ids=tuple(f"v{number}" for number in range(size)),
         texts=tuple(f"text {number}" for number in range(size)),
@@ -52,7 +52,7 @@ def as_tuples(edges: Tensor) -> Edges:
 
 
 def unordered(edges: Edges) -> Pairs:
-    """Return every pair once, smaller number first, self-loops left out."""
+    """Distinct pairs, smaller number first, without self-loops."""
     return {(min(edge), max(edge)) for edge in edges if edge[0] != edge[1]}
 
 
@@ -123,7 +123,7 @@ def test_the_share_that_is_kept_is_rounded(split: Split, fraction: float, num_ke
 
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.1, 1.5, 55.0, math.nan, math.inf])
-def test_a_fraction_out_of_range_is_refused(split: Split, fraction: float) -> None:
+def test_a_fraction_out_of_range_raises(split: Split, fraction: float) -> None:
     with pytest.raises(SplitError, match=f"must be between 0 and 1, not {fraction}"):
         split(network_of(ring(6)), fraction, seeded())
 
@@ -168,7 +168,7 @@ def test_a_published_split_deals_out_the_edges_as_they_were_given(
     split = published_split(network_of(edges, directed=directed), fraction, seeded())
     train, hidden = as_tuples(split.train.edges), as_tuples(split.hidden)
     assert len(train) == num_kept
-    # A weight tells which of the given edges a training edge is; the hidden ones are the others.
+    # Weights identify the training edges; all other edges are hidden.
     places = [int(weight) - 1 for weight in split.train.edge_weights.tolist()]
     assert train == [edges[place] for place in places]
     assert hidden == [edge for place, edge in enumerate(edges) if place not in places]
@@ -184,49 +184,49 @@ def split_of(train: Edges, hidden: Edges, *, directed: bool = False) -> EdgeSpli
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("leak", [(2, 3), (3, 2)], ids=["same direction", "reverse direction"])
-def test_a_hidden_edge_that_is_trained_on_is_refused_by_name(
+def test_a_hidden_edge_that_is_trained_on_raises_by_name(
     leak: tuple[int, int],
     directed: bool,  # noqa: FBT001
 ) -> None:
     split = split_of([(0, 1), (2, 3)], [(4, 5), leak], directed=directed)
     with pytest.raises(SplitError, match=f"from 'v{leak[0]}' to 'v{leak[1]}'"):
-        refuse_leaks(split)
+        check_no_leaks(split)
 
 
 def test_leaks_are_counted() -> None:
     split = split_of([(0, 1), (2, 3), (4, 5)], [(1, 0), (0, 5), (3, 2)])
     with pytest.raises(SplitError, match=r"^2 hidden edges .* from 'v1' to 'v0'"):
-        refuse_leaks(split)
+        check_no_leaks(split)
 
 
-def test_a_hidden_self_loop_that_is_trained_on_is_refused() -> None:
+def test_a_hidden_self_loop_that_is_trained_on_raises() -> None:
     with pytest.raises(SplitError, match="from 'v2' to 'v2'"):
-        refuse_leaks(split_of([(2, 2)], [(2, 2)]))
+        check_no_leaks(split_of([(2, 2)], [(2, 2)]))
 
 
-def test_edges_that_share_a_vertex_or_cross_are_no_leak() -> None:
-    refuse_leaks(split_of([(0, 1), (1, 2), (0, 5)], [(0, 2), (1, 5), (2, 2)]))
-    refuse_leaks(split_of([], [(0, 1)]))
-    refuse_leaks(split_of([(0, 1)], []))
+def test_edges_that_share_a_vertex_or_cross_are_not_leaks() -> None:
+    check_no_leaks(split_of([(0, 1), (1, 2), (0, 5)], [(0, 2), (1, 5), (2, 2)]))
+    check_no_leaks(split_of([], [(0, 1)]))
+    check_no_leaks(split_of([(0, 1)], []))
 
 
-def test_a_published_split_of_an_edge_given_twice_is_refused_when_it_leaks() -> None:
-    with pytest.raises(SplitError, match="1 hidden edges are among the training edges"):
-        refuse_leaks(published_split(network_of([(0, 1), (1, 0)]), 0.5, seeded()))
+def test_a_published_split_of_an_edge_given_twice_raises_when_it_leaks() -> None:
+    with pytest.raises(SplitError, match="1 hidden edges are also training edges"):
+        check_no_leaks(published_split(network_of([(0, 1), (1, 0)]), 0.5, seeded()))
 
 
 @pytest.mark.slow
-def test_pairs_of_a_large_network_are_told_apart_whatever_the_integers() -> None:
+def test_pairs_of_a_large_network_stay_distinct_for_all_integer_types() -> None:
     """In 32 bits 32768 × 131072 is 0, which makes these two pairs one."""
     size = 131_072
     network = network_of([(0, 40_000)], size=size)
     narrow = network.with_edges(network.edges.int())
-    refuse_leaks(EdgeSplit(narrow, torch.tensor([[32_768, 40_000]], dtype=torch.int32)))
+    check_no_leaks(EdgeSplit(narrow, torch.tensor([[32_768, 40_000]], dtype=torch.int32)))
 
 
 @given(edges=some_edges)
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_all_free_pairs_are_found_when_all_are_asked_for(edges: Edges) -> None:
+def test_all_free_pairs_can_be_drawn(edges: Edges) -> None:
     free = set(combinations(range(NUM_VERTICES), 2)) - unordered(edges)
     drawn = as_tuples(draw_non_edges(network_of(edges), len(free), seeded()))
     assert len(drawn) == len(free)
@@ -236,7 +236,7 @@ def test_all_free_pairs_are_found_when_all_are_asked_for(edges: Edges) -> None:
 @pytest.mark.parametrize("directed", [False, True])
 @given(edges=some_edges, share=st.floats(0, 1))
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_non_edges_are_different_pairs_that_no_edge_joins(
+def test_non_edges_are_distinct_pairs_without_an_edge(
     directed: bool,  # noqa: FBT001
     edges: Edges,
     share: float,
@@ -254,10 +254,10 @@ def test_non_edges_are_different_pairs_that_no_edge_joins(
     [([], 15), ([(0, 1), (1, 0), (2, 2)], 14), (list(combinations(range(6), 2)), 0)],
     ids=["no edges", "an edge twice and a self-loop", "complete"],
 )
-def test_more_pairs_than_are_free_are_refused(edges: Edges, free: int) -> None:
+def test_more_pairs_than_are_free_raise(edges: Edges, free: int) -> None:
     network = network_of(edges)
     assert len(draw_non_edges(network, free, seeded())) == free
-    with pytest.raises(SplitError, match=f"{free + 1} unlinked pairs .* only {free}"):
+    with pytest.raises(SplitError, match=f"only {free} unlinked pairs, but {free + 1}"):
         draw_non_edges(network, free + 1, seeded())
 
 

@@ -1,4 +1,4 @@
-"""The textual network: its matrices against slow loops, its checks, its fingerprint."""
+"""The textual network: matrices compared with slow loops, checks, fingerprint."""
 
 from dataclasses import replace
 
@@ -102,7 +102,7 @@ def test_positions_are_found_by_id(small: TextualNetwork) -> None:
     assert [small.position(name) for name in small.ids] == [0, 1, 2]
 
 
-def test_an_unknown_id_is_answered_with_names_that_come_close() -> None:
+def test_an_unknown_id_raises_with_close_ids() -> None:
     network = TextualNetwork(
         ids=("graph", "tree"), texts=("", ""), edges=torch.zeros((0, 2), dtype=torch.int64)
     )
@@ -117,7 +117,7 @@ def test_classes_are_every_label_sorted(small: TextualNetwork) -> None:
     assert replace(small, labels=None).classes == []
 
 
-def test_the_representation_counts_what_is_there(small: TextualNetwork) -> None:
+def test_the_representation_shows_the_counts(small: TextualNetwork) -> None:
     assert repr(small) == "TextualNetwork(3 vertices, 2 undirected edges, 2 labels)"
 
 
@@ -161,7 +161,7 @@ def test_the_fingerprint_does_not_depend_on_how_numbers_are_stored(small: Textua
         ({"weights": torch.tensor([torch.inf, 1.0])}, "edge 0 has the weight inf"),
     ],
 )
-def test_a_field_that_does_not_fit_is_refused(
+def test_a_field_that_does_not_fit_raises(
     small: TextualNetwork, change: dict[str, object], message: str
 ) -> None:
     with pytest.raises(NetworkError, match=message):

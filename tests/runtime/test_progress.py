@@ -1,4 +1,4 @@
-"""Progress reaches who listens, and nobody else."""
+"""Progress is reported to the listener within its block only."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def test_parts_follow_each_other_up_to_one() -> None:
     assert heard == pytest.approx([1 / 6, 2 / 6, 3 / 6, 4 / 6, 5 / 6, 1])
 
 
-def test_nobody_hears_what_happens_outside_even_after_an_error() -> None:
+def test_nothing_is_reported_outside_the_block_even_after_an_error() -> None:
     heard: list[float] = []
     with pytest.raises(ValueError, match="stop"), report_to(heard.append):
         raise ValueError("stop")
@@ -39,7 +39,7 @@ def test_a_fit_may_be_done_before_its_last_step() -> None:
     assert heard == [0.25, 0.5, 1.0]
 
 
-def test_no_steps_say_nothing() -> None:
+def test_an_empty_iterable_reports_nothing() -> None:
     heard: list[float] = []
     with report_to(heard.append):
         assert list(track([])) == []

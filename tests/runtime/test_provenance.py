@@ -1,4 +1,4 @@
-"""What makes results: a revision that is true, a processor, and nothing about people."""
+"""Provenance: revision and processor, without personal data."""
 
 import json
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dmte.runtime import provenance as module
-from dmte.runtime.provenance import maker, processor, revision
+from dmte.runtime.provenance import build_info, processor, revision
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_a_changed_package_shows_and_changed_results_do_not(package: Path) -> No
     assert revision(package) == f"{commit}+"
 
 
-def test_a_package_installed_inside_a_checkout_is_not_of_its_revision(package: Path) -> None:
+def test_an_untracked_package_in_a_checkout_has_no_revision(package: Path) -> None:
     installed = package.parents[1] / ".venv" / "package"
     shutil.copytree(package, installed)
     assert revision(installed) is None
@@ -53,15 +53,15 @@ def test_a_package_outside_of_any_checkout_has_no_revision(
     outside = tmp_path_factory.mktemp("outside")
     (outside / "__init__.py").write_text("")
     assert revision(outside) is None
-    monkeypatch.setenv("PATH", str(outside))  # Where there is no git.
+    monkeypatch.setenv("PATH", str(outside))  # A folder without git.
     assert revision(package) is None
 
 
-def test_a_processor_is_told_apart_from_others_of_its_name(
+def test_processors_with_the_same_name_are_distinguished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "CPUINFO", tmp_path / "cpuinfo")
-    assert processor()  # Its kind, where the system does not tell.
+    assert processor()  # The architecture, if the model is unknown.
     core = "processor\t: {}\ncpu family\t: 6\nmodel\t\t: 207\nmodel name\t: A Processor\n"
     (tmp_path / "cpuinfo").write_text("\n".join(core.format(number) for number in range(2)))
     assert processor() == "A Processor, family 6, model 207"
@@ -69,8 +69,8 @@ def test_a_processor_is_told_apart_from_others_of_its_name(
     assert "family" not in processor()
 
 
-def test_a_maker_names_versions_and_neither_people_nor_places() -> None:
-    made = maker()
+def test_build_info_contains_versions_but_no_people_or_places() -> None:
+    made = build_info()
     assert set(made) == {"dmte", "revision", "torch", "processor"}
     said = json.dumps(made)
     assert str(module.PACKAGE.parents[1]) not in said

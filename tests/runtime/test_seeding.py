@@ -1,4 +1,4 @@
-"""Where random numbers come from: reproducible, separate, and never global."""
+"""Generators are reproducible, independent, and never global."""
 
 import math
 
@@ -31,11 +31,11 @@ def test_seed_and_step_do_not_run_into_each_other() -> None:
     assert not torch.equal(draws(1, "order1", 2), draws(1, "order", 12))
 
 
-def test_the_step_is_zero_unless_it_is_said() -> None:
+def test_the_default_step_is_zero() -> None:
     assert torch.equal(torch.rand(8, generator=generator_for(7, "order")), draws(7, "order", 0))
 
 
-def test_what_was_drawn_before_does_not_matter() -> None:
+def test_earlier_draws_do_not_matter() -> None:
     used = generator_for(7, "order", 3)
     torch.rand(100, generator=used)
     assert torch.equal(torch.rand(8, generator=generator_for(7, "order", 3)), draws(7, "order", 3))
@@ -53,7 +53,7 @@ def test_a_truncated_gaussian_depends_on_its_generator_alone() -> None:
     assert not torch.equal(first, truncated_gaussian(4, 5, generator_for(2, "a")))
 
 
-def test_a_truncated_gaussian_is_a_parameter_of_the_shape_asked_for() -> None:
+def test_a_truncated_gaussian_is_a_parameter_of_the_given_shape() -> None:
     table = truncated_gaussian(4, 5, generator_for(0, "a"))
     assert isinstance(table, torch.nn.Parameter)
     assert table.requires_grad

@@ -1,4 +1,4 @@
-"""The model folder: what is written is read, and nothing else ever is."""
+"""The model folder: reads return what was written, or raise."""
 
 import errno
 import fcntl
@@ -52,7 +52,7 @@ NUM_KILLS = 70
 
 
 def model(letter: str) -> tuple[dict[str, bytes], str]:
-    """Return the parts and the card of model A or B; one part is the same in both."""
+    """Parts and card of model A or B; the two models share one part."""
     draw = random.Random(letter)
     parts = {f"table{i}.safetensors": draw.randbytes(200_000) for i in range(3)}
     parts["config.json"] = f'{{"model": "{letter}"}}\n'.encode()
@@ -80,7 +80,7 @@ for save in range(saves):
 
 
 def start_writer(folder: Path, letters: str, saves: int) -> subprocess.Popen[bytes]:
-    """Start a process that saves the models in turn, and return when it is about to."""
+    """Start a process that saves the models in turn; return when it is ready."""
     source = str(Path(dmte.__file__).parent)
     command = [sys.executable, "-I", "-S", "-c", CHILD, source, str(folder), letters, str(saves)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
@@ -90,7 +90,7 @@ def start_writer(folder: Path, letters: str, saves: int) -> subprocess.Popen[byt
 
 
 def listed_files(folder: Path) -> dict[str, str]:
-    """Return the file of every part, straight from the manifest."""
+    """File of every part according to the manifest."""
     manifest = json.loads((folder / "manifest.json").read_bytes())
     return {name: entry["file"] for name, entry in manifest["parts"].items()}
 
@@ -106,7 +106,7 @@ def assert_nothing_else(folder: Path, *others: str) -> None:
 # ── Writing and reading ──
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_written_parts_are_read_back(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "model"
     write_parts(folder, PARTS, card="# A card, with ümlaut\n")
     assert read_parts(folder) == PARTS
@@ -157,7 +157,7 @@ def test_leftovers_of_killed_writes_are_removed(tmp_path: Path) -> None:
     assert_nothing_else(tmp_path)
 
 
-def test_leftovers_of_a_killed_first_write_are_no_hindrance(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_first_write_do_not_prevent_a_write(tmp_path: Path) -> None:
     write_parts(tmp_path, PARTS)
     (tmp_path / "manifest.json").rename(tmp_path / ".manifest.json.01234567.dmte-tmp")
     write_parts(tmp_path, OTHER_PARTS)
@@ -181,7 +181,7 @@ def test_a_damaged_part_is_written_again(tmp_path: Path) -> None:
     assert read_parts(tmp_path) == PARTS
 
 
-def test_a_damaged_part_is_removed_with_the_others(tmp_path: Path) -> None:
+def test_a_damaged_part_is_removed_with_the_other_old_parts(tmp_path: Path) -> None:
     write_parts(tmp_path, PARTS)
     (tmp_path / listed_files(tmp_path)["vectors.safetensors"]).write_bytes(b"\xff" * 2100)
     write_parts(tmp_path, OTHER_PARTS)
@@ -206,7 +206,7 @@ def test_a_save_without_a_card_removes_the_old_one(tmp_path: Path) -> None:
     assert_nothing_else(tmp_path)
 
 
-def test_a_readme_of_the_user_is_neither_checked_nor_written_over(tmp_path: Path) -> None:
+def test_a_readme_of_the_user_is_neither_checked_nor_overwritten(tmp_path: Path) -> None:
     write_parts(tmp_path, PARTS, card="old")
     write_parts(tmp_path, PARTS)
     (tmp_path / "README.md").write_text("mine")
@@ -219,7 +219,7 @@ def test_a_readme_of_the_user_is_neither_checked_nor_written_over(tmp_path: Path
 
 
 @pytest.mark.parametrize("card", ["old", "new"])
-def test_the_card_may_be_the_one_before_or_the_new_one(tmp_path: Path, card: str) -> None:
+def test_the_previous_and_the_new_card_are_accepted(tmp_path: Path, card: str) -> None:
     write_parts(tmp_path, PARTS, card="old")
     write_parts(tmp_path, PARTS, card="new")
     (tmp_path / "README.md").write_text(card)
@@ -237,21 +237,21 @@ def test_a_card_may_be_missing_only_if_there_was_none_before(tmp_path: Path) -> 
         read_parts(tmp_path)
 
 
-# ── What is refused ──
+# ── Errors ──
 
 
 @pytest.mark.parametrize(
     "name",
     ["", "config", ".json", ".hidden.json", "a/b.json", "../b.json", "b.", "a b.json", "ü.json"],
 )
-def test_a_part_with_an_unfit_name_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_part_with_an_unfit_name_raises(tmp_path: Path, name: str) -> None:
     with pytest.raises(StorageError, match=f"^{re.escape(repr(name))} cannot name a part"):
         write_parts(tmp_path / "model", {name: b""})
     assert not (tmp_path / "model").exists()
 
 
 @pytest.mark.parametrize("name", ["thesis.txt", "manifest.json", "notes-0123456789abcdef.txt"])
-def test_a_foreign_folder_is_refused_and_left_as_it_was(tmp_path: Path, name: str) -> None:
+def test_a_foreign_folder_raises_and_stays_unchanged(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("{}")
     with pytest.raises(StorageError, match=re.escape(name)):
         write_parts(tmp_path, PARTS)
@@ -260,7 +260,7 @@ def test_a_foreign_folder_is_refused_and_left_as_it_was(tmp_path: Path, name: st
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_is_a_file_raises(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("mine")
     for folder in (path, path / "model"):
@@ -271,18 +271,18 @@ def test_a_path_that_is_a_file_is_refused(tmp_path: Path) -> None:
     assert path.read_text() == "mine"
 
 
-def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+def test_a_folder_that_does_not_exist_raises(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match=r"model does not exist; give the folder of a saved"):
         read_parts(tmp_path / "model")
 
 
-def test_a_folder_that_cannot_be_made_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_raises_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="File name too long; check its") as caught:
         write_parts(tmp_path / ("x" * 300), PARTS)
     assert isinstance(caught.value.__cause__, OSError)
 
 
-def test_a_file_that_cannot_be_read_is_refused_with_the_reason(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_raises_with_the_reason(tmp_path: Path) -> None:
     write_parts(tmp_path, PARTS)
     path = tmp_path / listed_files(tmp_path)["config.json"]
     path.unlink()
@@ -308,22 +308,22 @@ def test_a_full_disk_leaves_the_old_parts_and_no_leftovers(
     assert_nothing_else(tmp_path, "README.md")
 
 
-def test_a_part_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+def test_a_missing_part_raises_with_the_existing_ones(tmp_path: Path) -> None:
     write_parts(tmp_path, PARTS)
     expected = r"has no part words\.json; it holds config\.json, ids\.json, vectors\.safetensors$"
     with pytest.raises(StorageError, match=expected):
         read_parts(tmp_path, ["config.json", "words.json"])
 
 
-def test_a_missing_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_raises_with_its_name(tmp_path: Path) -> None:
     write_parts(tmp_path, PARTS)
     path = tmp_path / listed_files(tmp_path)["config.json"]
     path.unlink()
-    with pytest.raises(StorageError, match=f"{path.name} is missing, though manifest.json lists"):
+    with pytest.raises(StorageError, match=f"{path.name} is missing, but listed in manifest.json"):
         read_parts(tmp_path)
 
 
-def test_a_truncated_file_is_named_with_both_sizes(tmp_path: Path) -> None:
+def test_a_truncated_file_raises_with_both_sizes(tmp_path: Path) -> None:
     write_parts(tmp_path, PARTS)
     path = tmp_path / listed_files(tmp_path)["vectors.safetensors"]
     os.truncate(path, 2099)
@@ -333,7 +333,7 @@ def test_a_truncated_file_is_named_with_both_sizes(tmp_path: Path) -> None:
 
 
 def rewrite_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Change the manifest and seal it again, as a newer dmte or a forger would."""
+    """Change the manifest and update its SHA-256, as a newer version or a forger would."""
     content = json.loads((folder / "manifest.json").read_bytes())
     del content["sha256"]
     change(content)
@@ -341,7 +341,7 @@ def rewrite_manifest(folder: Path, change: Callable[[dict[str, Any]], object]) -
     (folder / "manifest.json").write_bytes(encode_json(content))
 
 
-def test_a_newer_format_is_refused_and_not_written_over(tmp_path: Path) -> None:
+def test_a_newer_format_raises_and_is_not_overwritten(tmp_path: Path) -> None:
     write_parts(tmp_path, PARTS)
     rewrite_manifest(tmp_path, lambda content: content.update(format=2, parts=[]))
     for use in (lambda: read_parts(tmp_path), lambda: write_parts(tmp_path, PARTS)):
@@ -372,12 +372,14 @@ def test_a_flipped_format_is_damage_and_not_a_newer_format(tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_manifest_in_another_shape_is_refused(
+def test_a_manifest_in_another_shape_raises(
     tmp_path: Path, change: Callable[[dict[str, Any]], object]
 ) -> None:
     write_parts(tmp_path, PARTS)
     rewrite_manifest(tmp_path, change)
-    with pytest.raises(StorageError, match=r"manifest\.json is damaged, or not written by dmte"):
+    with pytest.raises(
+        StorageError, match=r"manifest\.json is damaged, or was not written by dmte"
+    ):
         read_parts(tmp_path)
 
 
@@ -421,11 +423,11 @@ def test_no_byte_of_the_manifest_or_the_card_can_change(tmp_path: Path) -> None:
 
 
 class Crash(BaseException):
-    """The end of the process, as far as storage can tell."""
+    """Simulated end of the process."""
 
 
 def crash_from_operation(number: int, patch: pytest.MonkeyPatch) -> None:
-    """Refuse every change of the file system from the given one on; unsynced data is cut short."""
+    """Fail every change of the file system from the given one on; truncate unsynced data."""
     operations = itertools.count(1)
 
     def crashing(operation: Callable[..., Any]) -> Callable[..., Any]:
@@ -454,7 +456,7 @@ def lose_half(descriptor: int) -> None:
 
 
 def crashed(folder: Path, state: State, number: int) -> bool:
-    """Write the state with a crash at the given operation; tell whether there were so many."""
+    """Write the state with a crash at the given operation; False if there were fewer operations."""
     with pytest.MonkeyPatch.context() as patch:
         crash_from_operation(number, patch)
         try:
@@ -504,7 +506,7 @@ def test_a_crash_at_any_operation_leaves_the_old_parts_or_the_new(
     assert number > 8
 
 
-def test_crash_upon_crash_leaves_the_old_parts_or_the_new(tmp_path: Path) -> None:
+def test_repeated_crashes_leave_the_old_parts_or_the_new(tmp_path: Path) -> None:
     draw = random.Random(0)
     states = [WITH_CARD, WITHOUT_CARD, OTHER_CARD]
     write_parts(tmp_path, *WITH_CARD)
@@ -521,10 +523,10 @@ def test_crash_upon_crash_leaves_the_old_parts_or_the_new(tmp_path: Path) -> Non
     assert_nothing_else(tmp_path, "README.md")
 
 
-def test_the_disk_is_waited_for_before_each_step(
+def test_a_write_waits_for_the_disk_before_each_step(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A kill keeps what the system has in memory; a power cut does not, and so the order counts."""
+    """The order matters in a power cut, which loses cached writes; a kill does not."""
     write_parts(tmp_path, PARTS, card="old")
     steps: list[tuple[str, int | str]] = []
     fsync, replace, unlink = os.fsync, Path.replace, Path.unlink
@@ -633,7 +635,7 @@ def test_a_writer_waits_for_the_lock(tmp_path: Path) -> None:
     assert read_state(tmp_path) == model("B")
 
 
-def test_a_first_write_that_another_process_has_just_finished_is_no_foreign_folder(
+def test_a_folder_that_another_process_has_just_written_is_not_foreign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / ".config.json.01234567.dmte-tmp").touch()
@@ -648,7 +650,7 @@ def test_a_first_write_that_another_process_has_just_finished_is_no_foreign_fold
     assert read_parts(tmp_path) == OTHER_PARTS
 
 
-def test_a_part_that_another_process_has_just_removed_is_no_foreign_file(
+def test_a_part_that_another_process_has_just_removed_is_not_foreign(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vanished = tmp_path / "config-0123456789abcdef.json"
@@ -657,7 +659,7 @@ def test_a_part_that_another_process_has_just_removed_is_no_foreign_file(
     assert read_parts(tmp_path) == PARTS
 
 
-def test_the_lock_is_let_go_even_if_a_fork_keeps_the_file_open(
+def test_the_lock_is_released_even_if_a_fork_keeps_the_file_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flock, copies = fcntl.flock, []
@@ -675,11 +677,11 @@ def test_the_lock_is_let_go_even_if_a_fork_keeps_the_file_open(
     assert copies
 
 
-def test_a_reader_overtaken_by_a_writer_looks_again(
+def test_a_reader_overtaken_by_a_writer_reads_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_parts(tmp_path, PARTS, card="old")
-    read_manifest = storage._read_manifest
+    read_manifest = storage.read_manifest
 
     def overtaken(folder: Path) -> Any:
         monkeypatch.undo()
@@ -687,14 +689,12 @@ def test_a_reader_overtaken_by_a_writer_looks_again(
         write_parts(folder, OTHER_PARTS, card="new")
         return manifest
 
-    monkeypatch.setattr(storage, "_read_manifest", overtaken)
+    monkeypatch.setattr(storage, "read_manifest", overtaken)
     assert read_parts(tmp_path) == OTHER_PARTS
-    assert storage._read_manifest is read_manifest
+    assert storage.read_manifest is read_manifest
 
 
-def test_a_reader_keeps_writers_out_when_it_looks_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_second_read_locks_writers_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_parts(tmp_path, PARTS)
     read_once, writable = storage._read_once, []
 
@@ -757,7 +757,7 @@ def test_equal_tensors_give_equal_bytes() -> None:
     [b"", b"not safetensors", encode_tensors({"a": torch.ones(9)})[:-1]],
     ids=["empty", "foreign", "cut short"],
 )
-def test_bytes_that_are_not_tensors_are_refused(data: bytes) -> None:
+def test_bytes_that_are_not_tensors_raise(data: bytes) -> None:
     with pytest.raises(StorageError, match=f"^{len(data)} bytes are not safetensors"):
         decode_tensors(data)
 
@@ -777,20 +777,20 @@ def test_json_comes_back_as_it_was() -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), {1, 2}, object(), "\ud800"])
-def test_a_value_without_a_form_in_json_is_refused(value: object) -> None:
-    with pytest.raises(StorageError, match="has no form in JSON"):
+def test_a_value_without_a_json_form_raises(value: object) -> None:
+    with pytest.raises(StorageError, match="has no JSON form"):
         encode_json({"value": value})
 
 
 @pytest.mark.parametrize(
     "data", [b"", b"{", b'"\xff"', b"[" * 100_000], ids=["empty", "cut short", "latin", "deep"]
 )
-def test_bytes_that_are_not_json_are_refused_by_name(data: bytes) -> None:
+def test_bytes_that_are_not_json_raise_by_name(data: bytes) -> None:
     with pytest.raises(StorageError, match=r"^config\.json is not JSON"):
         decode_json(data, "config.json")
 
 
-def test_a_place_that_cannot_be_written_is_found_out_without_touching_it(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_detected_without_a_change(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     check_writable(tmp_path / "new" / "deep")
     assert not (tmp_path / "new").exists()
@@ -817,7 +817,7 @@ def test_mapped_parts_are_the_parts_checked_and_writing_to_them_changes_no_file(
 
 
 @pytest.mark.parametrize("damage", [b"", b"short", None])
-def test_a_mapped_part_that_is_damaged_is_refused(tmp_path: Path, damage: bytes | None) -> None:
+def test_a_mapped_part_that_is_damaged_raises(tmp_path: Path, damage: bytes | None) -> None:
     write_parts(tmp_path, PARTS)
     path = tmp_path / listed_files(tmp_path)["config.json"]
     whole = path.read_bytes()
@@ -826,6 +826,6 @@ def test_a_mapped_part_that_is_damaged_is_refused(tmp_path: Path, damage: bytes 
         map_parts(tmp_path, ["config.json"])
 
 
-def test_what_is_not_safetensors_is_not_viewed_as_such() -> None:
+def test_bytes_that_are_not_safetensors_cannot_be_viewed() -> None:
     with pytest.raises(StorageError, match="are not safetensors"):
         view_tensors(b"not at all")

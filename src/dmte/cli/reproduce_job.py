@@ -25,7 +25,7 @@ from dmte.evaluation.paper.results import read_results, write_results
 from dmte.evaluation.paper.targets import HOP_WEIGHTS, RECIPE, TARGETS, Target, is_quick, journal_of
 from dmte.evaluation.paper.verdict import verdict_table, verdicts
 from dmte.network import TextualNetwork, read_network
-from dmte.network.datasets import refuse_unpublished
+from dmte.network.datasets import check_published
 from dmte.plotting.figure import Line, draw_lines
 from dmte.runtime.formatting import plural
 
@@ -55,7 +55,7 @@ def measure(
     found: dict[str, Mapping[str, Any]] = {}
     grouped = _by_network(_targets(target))
     for name in grouped:
-        refuse_unpublished(name)  # All of them now, and none after hours with another.
+        check_published(name)  # All of them now, and none after hours with another.
     for targets in grouped.values():
         network = _read(targets, is_optional=target in GROUPS)
         if network is None:

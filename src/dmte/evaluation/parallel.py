@@ -27,7 +27,7 @@ from dmte.evaluation.jobs import Cell
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import Labels
 from dmte.runtime.progress import report_to
-from dmte.runtime.provenance import maker
+from dmte.runtime.provenance import build_info
 
 ReadNetwork = Callable[[], TextualNetwork]
 _CONTEXT = multiprocessing.get_context("spawn")  # A fork would inherit torch's dead threads.
@@ -214,7 +214,7 @@ def _begin_work(read: ReadNetwork, arrays: tuple[Any, Any, Any]) -> None:
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     threadpool_limits(1)
-    maker()  # Asked now, since what runs is what was loaded now.
+    build_info()  # Asked now, since what runs is what was loaded now.
     _networks.append(read())
     _arrays.extend(arrays)
 
@@ -231,7 +231,7 @@ def _work(cell: Cell, number: int) -> dict[str, Any]:
     begun[number] = time.time()
     try:
         with report_to(partial(shares.__setitem__, number)):
-            return cell.run(_networks[0]) | {"made": maker()}
+            return cell.run(_networks[0]) | {"made": build_info()}
     except DmteError as problem:
         raise type(problem)(f"{cell.title()}: {problem}") from problem
     finally:

@@ -22,7 +22,7 @@ from dmte.evaluation.jobs import (
 )
 from dmte.evaluation.methods import METHODS
 from dmte.network import TextualNetwork
-from dmte.runtime.provenance import _machine, environment
+from dmte.runtime.provenance import environment, machine
 
 CONFIDENCE = 0.95
 
@@ -170,7 +170,7 @@ def provenance(cells: Iterable[Cell]) -> dict[str, Any]:
     return {
         "versions": environment()["versions"] | {name: version(name) for name in LIBRARIES},
         "threads": 1,
-        "machine": _machine(),
+        "machine": machine(),
         "seeds": sorted({cell.seed for cell in cells}),
         "settings": {cell.method: _own_settings(cell) for cell in cells},
     }

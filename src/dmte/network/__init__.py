@@ -1,7 +1,7 @@
-"""The textual network G = (V, E, T): what it is, where it comes from, how its edges are split.
+"""The textual network G = (V, E, T): its class, its file formats, and splits of its edges.
 
-Its names are listed in ``__init__.pyi`` and imported when they are first used: help needs none, and
-torch takes seconds to load.
+The public names are listed in ``__init__.pyi`` and imported on first use, since torch takes seconds
+to load.
 """
 
 import lazy_loader

@@ -1,7 +1,7 @@
-"""Networks from other libraries: networkx graphs and sparse matrices.
+"""Convert networkx graphs and sparse matrices to networks.
 
-A symmetric matrix is S of an undirected network, each edge of which is two directed edges of equal
-weight (section 4.3), so that only its upper half is kept; a self-loop counts once.
+A symmetric matrix is S of an undirected network, in which an edge is two directed edges of equal
+weight (section 4.3). So only its upper half is kept; a self-loop counts once.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 def network_from_networkx(
     graph: "networkx.Graph", *, text: str = "text", weight: str = "weight", label: str = "label"
 ) -> TextualNetwork:
-    """Return the network of a networkx graph, directed as the graph is.
+    """Convert a networkx graph; the network is directed if the graph is.
 
-    Texts, weights and labels are the attributes of these names. A vertex without a text has an
-    empty one, and an edge without a weight among weighted ones has 1, as in networkx. Parallel
-    edges add. An id is ``str()`` of the vertex.
+    Texts, weights and labels are read from the attributes with these names. A missing text is
+    empty; a missing weight is 1 if other edges have weights, as in networkx. Weights of parallel
+    edges are added. The id of a vertex is its ``str()``.
 
     >>> import networkx
     >>> graph = networkx.Graph([(1, 2)])
@@ -36,7 +36,7 @@ def network_from_networkx(
     ('one', '')
 
     Raises:
-        NetworkError: Two vertices have the same id, or an attribute is not what it should be.
+        NetworkError: Two vertices have the same id, or an attribute has a wrong type or value.
     """
     vertices, edges = list(graph.nodes(data=True)), list(graph.edges(data=True))
     columns: dict[str, list[object]] = {
@@ -72,28 +72,29 @@ def network_from_scipy(
     labels: Labels | None = None,
     directed: bool | None = None,
 ) -> TextualNetwork:
-    """Return the network whose ``adjacency()`` is this matrix; explicit zeros are no edges.
+    """Convert an adjacency matrix to a network; explicit zeros are not edges.
 
-    Directed None means: as the matrix is, undirected when it is symmetric. Without ids, vertices
-    are called "0", "1", "2", ...
+    With ``directed=None``, the network is undirected if the matrix is symmetric. Without ``ids``,
+    the ids are "0", "1", "2", ...
 
     >>> network_from_scipy(sp.csr_array([[0, 2], [2, 0]]), ["left", "right"])
     TextualNetwork(2 vertices, 1 undirected edge, no labels)
 
     Raises:
-        NetworkError: The matrix is not square, has a bad weight, or is not symmetric as asked.
+        NetworkError: The matrix is not square, has a weight that is not positive and finite, or is
+            not symmetric although ``directed`` is False.
     """
     matrix = _as_weights(adjacency)
-    lopsided = sp.coo_array(matrix - matrix.T)
-    lopsided.eliminate_zeros()
-    if directed is False and lopsided.nnz:
-        row, column = (int(places[0]) for places in lopsided.coords)
+    asymmetry = sp.coo_array(matrix - matrix.T)
+    asymmetry.eliminate_zeros()
+    if directed is False and asymmetry.nnz:
+        row, column = (int(places[0]) for places in asymmetry.coords)
         raise NetworkError(
             f"the adjacency matrix is not symmetric: it holds {matrix[row, column]} at "
             f"({row}, {column}) but {matrix[column, row]} at ({column}, {row}); "
-            "make it symmetric, or say that it is directed"
+            "make it symmetric, or pass directed=True"
         )
-    directed = bool(lopsided.nnz) if directed is None else directed
+    directed = bool(asymmetry.nnz) if directed is None else directed
     kept = (matrix if directed else sp.triu(matrix)).tocoo()
     return TextualNetwork(
         ids=tuple(map(str, range(matrix.shape[0]))) if ids is None else tuple(ids),
@@ -106,11 +107,11 @@ def network_from_scipy(
 
 
 def _as_weights(adjacency: Any) -> sp.csr_array:
-    """Return the matrix in float64, every entry once and above zero."""
+    """Matrix in float64 with duplicates summed and every entry positive."""
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise NetworkError(
             f"the adjacency matrix has the shape {adjacency.shape}; it must be square, with a row "
-            "and a column for every vertex"
+            "and a column per vertex"
         )
     if adjacency.dtype.kind not in "buif":
         raise NetworkError(f"the adjacency matrix holds {adjacency.dtype}; it must hold numbers")

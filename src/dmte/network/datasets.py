@@ -1,51 +1,53 @@
-r"""Data sets by name: what they are, where they are published, and where they lie on this machine.
+r"""Data sets by name: their files, where they are published, and where they are stored locally.
 
-    concepts                   comes with this package
-    cora, hepth, dblp, zhihu   lie in a folder of data sets, one subfolder each, for example
+    concepts                   included in this package
+    cora, hepth, dblp, zhihu   downloaded into a data folder, one subfolder each, for example
                                cora/data.txt, cora/graph.txt and cora/group.txt
 
-That folder is the one ``DMTE_DATA`` names or, without it, the user's: ``$XDG_DATA_HOME/dmte`` or
-``~/.local/share/dmte``. A file is known by its git blob id, the SHA-1 of ``blob <bytes>\0`` and
-the content, which its origin publishes: so even a file that nobody here has seen can be verified.
+The data folder is ``$DMTE_DATA`` if set, else ``$XDG_DATA_HOME/dmte`` or ``~/.local/share/dmte``.
+A file is verified by its git blob id, the SHA-1 of ``blob <bytes>\0`` and the content. GitHub
+publishes this id, so a file can be verified without a reference copy.
 """
 
 import hashlib
 import os
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from dmte.errors import NetworkError
 from dmte.runtime.spelling import propose
 
 DATA_VARIABLE = "DMTE_DATA"
-"""The environment variable that names a folder of data sets, one subfolder each."""
+"""Environment variable for the data folder, which has one subfolder per data set."""
 
-UNKNOWN_SIZE_LIMIT = 256 * 2**20  # 256 MiB, far above the largest known file, which has 4 MB
+UNKNOWN_SIZE_LIMIT = 256 * 2**20  # 256 MiB; the largest known file has 4 MB
 
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file of a data set, by its content."""
+    """A file of a data set, identified by its content."""
 
     name: str
     blob: str
-    """Its git blob id."""
-    size: int | None
-    """Its number of bytes, where that is known."""
+    """Git blob id."""
+    size: int | None = None
+    """Number of bytes, if known."""
 
     @property
     def limit(self) -> int:
-        """The most bytes it may have."""
+        """Maximum number of bytes accepted."""
         return UNKNOWN_SIZE_LIMIT if self.size is None else self.size
 
     def is_at(self, path: Path) -> bool:
-        """Return whether the file at this path has exactly this content.
+        """Whether the file at this path exists and has this content.
 
         Raises:
-            NetworkError: There is something that cannot be read.
+            NetworkError: The path exists but cannot be read.
         """
         try:
             if not path.is_file() or self.size not in (None, path.stat().st_size):
@@ -59,7 +61,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a data set is published: a folder of a repository on GitHub."""
+    """The folder of a GitHub repository in which a data set is published."""
 
     repository: str
     folder: str
@@ -67,100 +69,57 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """A network known by name."""
+    """A network with a name."""
 
     name: str
     description: str
     num_vertices: int
     num_edges: int
-    """The lines of graph.txt, loops and repetitions included."""
+    """Number of lines of graph.txt, including loops and duplicates."""
     files: tuple[DataFile, ...] = ()
-    """What its folder must hold."""
+    """Required files."""
     origin: Origin | None = None
-    """Where it is published; one without an origin comes with this package."""
+    """Where it is published; ``None`` for a bundled data set."""
 
     @property
     def bundled(self) -> bool:
-        """Whether it comes with this package."""
+        """Whether it is included in this package."""
         return self.origin is None
 
 
 @dataclass(frozen=True, slots=True)
 class Presence:
-    """How much of a data set lies in a folder of data sets."""
+    """Which files of a data set exist in a data folder."""
 
     folder: Path
-    """The data set's own folder."""
+    """The subfolder of the data set."""
     missing: tuple[str, ...]
-    """The files that are not there."""
+    """Files that do not exist."""
     different: tuple[str, ...]
-    """The files that are there, but have another content than the published ones."""
+    """Files whose content differs from the published one."""
 
 
-def _files(**known: tuple[str, int | None]) -> tuple[DataFile, ...]:
-    return tuple(DataFile(f"{name}.txt", blob, size) for name, (blob, size) in known.items())
+def _read_datasets() -> dict[str, Dataset]:
+    """Read ``data/datasets.toml``, a table per data set."""
+    entries = tomllib.loads((resources.files("dmte") / "data" / "datasets.toml").read_text("utf-8"))
+    return {name: _dataset(name, entry) for name, entry in entries.items()}
 
 
-_CANE, _DMTE = "thunlp/CANE", "dylanz0426/DMTE"
-_ALL = (
-    Dataset("concepts", "concepts of mathematics and computing that mention each other", 432, 1393),
-    Dataset(
-        "cora",
-        "machine learning papers in 7 classes",
-        2277,
-        5214,
-        _files(
-            data=("fa346bbb43a489841c12b8c822311155516950ce", 1_692_799),
-            graph=("b7e2ca7cb7f48cf4e0e14e2445142c446ab8b38c", 46_378),
-            group=("86bbc6b37db7c2fdfe54dc2faa4ebe1437a442fd", 4_487),
-        ),
-        Origin(_CANE, "datasets/cora"),
-    ),
-    Dataset(
-        "hepth",
-        "papers on high energy physics",
-        1038,
-        1990,
-        _files(
-            data=("819bd564c0e5f8d2038864cf6893337c7dedaaca", 353_747),
-            graph=("3e74da67140ed8eae0e1af9b812849e7a3a5eeec", 15_666),
-        ),
-        Origin(_CANE, "datasets/HepTh"),
-    ),
-    Dataset(
-        "dblp",
-        "computer science papers in 4 classes",
-        60_744,
-        52_914,
-        _files(
-            data=("f3bc683a137cbe5e42bc62be0eb9f3ae43fbb050", 3_983_246),
-            graph=("df018fa3696c93ba58fdd51acb03c8450f7d275c", 584_534),
-            group=("ab617516221b969a4ed503f6448331c7be70938c", 121_488),
-        ),
-        Origin(_DMTE, "datasets/dblp"),
-    ),
-    Dataset(
-        "zhihu",
-        "users of a Chinese question forum",
-        10_000,
-        43_894,
-        _files(
-            data=("ec4932a37d80de84583f0c01548ef3d98344e4dc", None),
-            graph=("fbd2d2d54252168a4ba32ddf4ec385f38fd59cde", 386_040),
-        ),
-        Origin(_CANE, "datasets/zhihu"),
-    ),
-)
+def _dataset(name: str, entry: dict[str, Any]) -> Dataset:
+    files = tuple(DataFile(**file) for file in entry.pop("files", ()))
+    origin = Origin(**entry.pop("origin")) if "origin" in entry else None
+    return Dataset(name, files=files, origin=origin, **entry)
 
-DATASETS: Mapping[str, Dataset] = MappingProxyType({dataset.name: dataset for dataset in _ALL})
-"""Every data set, by the name the command line uses."""
+
+DATASETS: Mapping[str, Dataset] = MappingProxyType(_read_datasets())
+"""Every data set, by the name used on the command line."""
 
 
 def get_dataset(name: str) -> Dataset:
-    """Return the data set of this name.
+    """Return the data set with this name.
 
     Raises:
-        NetworkError: There is none.
+        NetworkError: No data set has this name.
     """
     if name not in DATASETS:
         raise NetworkError(f"there is no data set {name!r}; {propose(name, DATASETS)}")
@@ -168,10 +127,10 @@ def get_dataset(name: str) -> Dataset:
 
 
 def data_folder() -> Path:
-    """Return the folder of data sets, which need not exist.
+    """Return the data folder, which need not exist.
 
     Raises:
-        NetworkError: ``DMTE_DATA`` is not set, and the user has no home.
+        NetworkError: ``DMTE_DATA`` is not set and the user has no home folder.
     """
     if named := os.environ.get(DATA_VARIABLE):
         return Path(named)
@@ -187,14 +146,14 @@ def data_folder() -> Path:
 
 
 def find_dataset(name: str) -> Path:
-    """Return the folder that holds every file of a data set.
+    """Return the folder of a data set, after checking that every file exists.
 
     Raises:
-        NetworkError: A file is missing; says which, where it goes and how to get it.
+        NetworkError: A file is missing.
     """
     dataset = get_dataset(name)
     if dataset.bundled:
-        return Path(str(files("dmte") / "data"))
+        return Path(str(resources.files("dmte") / "data"))
     root = data_folder()
     needed = [f"{name}/{file.name}" for file in dataset.files]
     missing = " and ".join(file for file in needed if not holds((root / file).exists))
@@ -204,14 +163,14 @@ def find_dataset(name: str) -> Path:
     if os.environ.get(DATA_VARIABLE):
         found = f"{DATA_VARIABLE} is {root}, which lacks {missing}"
     raise NetworkError(
-        f"the data set {name} does not come with this package: {found}; set {DATA_VARIABLE} to a "
-        f"folder that holds {' and '.join(needed)}, or run 'dmte datasets download {name}', which "
-        f"puts what is missing into {root / name}"
+        f"the data set {name} is not included in this package: {found}; set {DATA_VARIABLE} to a "
+        f"folder that holds {' and '.join(needed)}, or run 'dmte datasets download {name}' to "
+        f"download the missing files into {root / name}"
     )
 
 
 def check_dataset(dataset: Dataset, root: Path) -> Presence:
-    """Return which files of a data set are missing from a folder of data sets, or different.
+    """Compare the files of a data set in a data folder with the published ones.
 
     Raises:
         NetworkError: A file cannot be read.
@@ -225,24 +184,24 @@ def check_dataset(dataset: Dataset, root: Path) -> Presence:
     )
 
 
-def refuse_unpublished(name: str) -> None:
-    """Check that what is here of a data set is what was published; nothing need be here.
+def check_published(name: str) -> None:
+    """Check that the local files of a data set are the published ones; missing files are ignored.
 
     Raises:
-        NetworkError: A file is another; says which and how to get the right one.
+        NetworkError: A file differs from the published one.
     """
     found = check_dataset(get_dataset(name), data_folder())
     if not found.different:
         return
     files = " and ".join(str(found.folder / file) for file in found.different)
     raise NetworkError(
-        f"{files}: not as published (by git blob id), which the paper's figures stand on; move it "
-        f"away and run 'dmte datasets download {name}', or measure your own with 'dmte evaluate'"
+        f"{files}: not the published file (its git blob id differs), so results cannot be compared "
+        f"with the paper's; move it and run 'dmte datasets download {name}', or use 'dmte evaluate'"
     )
 
 
 def blob_id(path: Path) -> str:
-    """Return the git blob id of a file."""
+    """Git blob id of a file."""
     digest = hashlib.sha1(b"blob %d\0" % path.stat().st_size, usedforsecurity=False)
     with path.open("rb") as file:
         while chunk := file.read(2**20):
@@ -251,7 +210,7 @@ def blob_id(path: Path) -> str:
 
 
 def holds(check: Callable[[], bool]) -> bool:
-    """Return whether a path is what ``check`` asks, which it is not when it cannot be looked at."""
+    """Result of a check of a path, or False if the path cannot be accessed."""
     try:
         return check()
     except (OSError, ValueError):

@@ -1,12 +1,12 @@
-"""Data sets from where they are published, or from a mirror.
+"""Download data sets from GitHub or from a mirror.
 
-A file arrives as ``data.txt.part`` beside its place, is verified by its git blob id, and only then
-gets its name, in one rename. What arrived before a lost connection stays, and the next download
-asks for the rest; the id is of the whole, so a rest that does not fit is noticed. Whatever is
-refused leaves nothing behind. Only ``download`` ever contacts another machine.
+A file is downloaded to ``data.txt.part``, verified by its git blob id, and then renamed. After a
+lost connection, the partial file stays and the next download resumes it. The id covers the whole
+file, so a remainder that does not fit is detected. A file that fails verification is deleted. Only
+``download`` accesses the network.
 
-A mirror is a URL (http, https or file) under which files lie as in a folder of data sets, for
-example ``<mirror>/cora/data.txt``: such a folder, served by any web server, is one.
+A mirror is a URL (http, https or file) with the layout of a data folder, for example
+``<mirror>/cora/data.txt``. Any web server that serves a data folder is a mirror.
 """
 
 import os
@@ -27,24 +27,24 @@ from dmte.storage.folder import sync_folder
 from dmte.storage.locks import hold
 
 MIRROR_VARIABLE = "DMTE_MIRROR"
-"""The environment variable that names a mirror."""
+"""Environment variable for the URL of a mirror."""
 
 GITHUB = "https://raw.githubusercontent.com"
-TIMEOUT_SECONDS = 30.0  # without a single byte; a choice
+TIMEOUT_SECONDS = 30.0  # Without a single byte; chosen, not measured.
 
 _CHUNK_BYTES = 2**16
-_MOST_DIGITS = 19  # of a length; Python refuses to read thousands of them
-_PARTIAL, _RANGE_BEYOND_END = 206, 416  # HTTP's answers to a request for the rest
+_MOST_DIGITS = 19  # Of a Content-Length; Python rejects integers with thousands of digits.
+_PARTIAL, _RANGE_BEYOND_END = 206, 416  # HTTP status codes of range requests.
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """How much of a file has arrived."""
+    """Progress of the download of a file."""
 
     file: str
     num_bytes: int
     total_bytes: int | None
-    """Of the whole file, if the sender or we know it."""
+    """Size of the whole file, if known."""
 
 
 Report = Callable[[Arrival], None]
@@ -56,36 +56,36 @@ def _ignore(_: Arrival) -> None: ...
 def download(
     dataset: Dataset, folder: Path, *, base_url: str | None = None, report: Report = _ignore
 ) -> Path:
-    """Fetch the files that a folder of data sets lacks, and return the data set's own folder.
+    """Download the missing files of a data set, and return its folder.
 
     Args:
-        dataset: One with an origin.
-        folder: The folder of data sets; made if it does not exist.
-        base_url: A mirror; without it the one ``DMTE_MIRROR`` names, or else GitHub.
-        report: Called whenever more of a file has arrived.
+        dataset: A data set with an origin.
+        folder: The data folder; created if it does not exist.
+        base_url: URL of a mirror; by default ``DMTE_MIRROR`` if set, else GitHub.
+        report: Called whenever another part of a file has arrived.
 
     Raises:
-        DownloadError: It cannot be had, is not what it should be, or cannot be written.
-        NetworkError: A file that is there already cannot be read.
+        DownloadError: A file cannot be downloaded or written, or its content is wrong.
+        NetworkError: An existing file cannot be read.
     """
     mirror = base_url or os.environ.get(MIRROR_VARIABLE) or None
     place = folder / dataset.name
-    if not _lacking(dataset, folder):
+    if not _missing(dataset, folder):
         return place
-    with _made(place), _locked(place):
-        for file in _lacking(dataset, folder):  # asked again: another process may have fetched it
+    with _created(place), _locked(place):
+        for file in _missing(dataset, folder):  # Another process may have fetched some of them.
             _fetch(file, url_of(dataset, file, mirror), place, report)
     return place
 
 
 def url_of(dataset: Dataset, file: DataFile, mirror: str | None = None) -> str:
-    """Return where a file of a data set is fetched from.
+    """URL of a file of a data set.
 
     Raises:
-        DownloadError: The data set is bundled, or the mirror is none.
+        DownloadError: The data set is bundled, or the mirror is not a URL.
     """
     if dataset.origin is None:
-        raise DownloadError(f"{dataset.name} comes with this package; there is nothing to download")
+        raise DownloadError(f"{dataset.name} is included in this package and needs no download")
     if mirror is None:
         origin = dataset.origin
         return f"{GITHUB}/{origin.repository}/HEAD/{origin.folder}/{file.name}"
@@ -96,12 +96,12 @@ def url_of(dataset: Dataset, file: DataFile, mirror: str | None = None) -> str:
     return f"{mirror.rstrip('/')}/{dataset.name}/{file.name}"
 
 
-def _lacking(dataset: Dataset, root: Path) -> list[DataFile]:
-    """Return the files to fetch; refuse to fetch beside a file that is not the published one."""
+def _missing(dataset: Dataset, root: Path) -> list[DataFile]:
+    """Files to download, after checking that existing files are the published ones."""
     found = check_dataset(dataset, root)
     if found.different:
         raise DownloadError(
-            f"{found.folder / found.different[0]} is there already, but is not the published file "
+            f"{found.folder / found.different[0]} exists already, but is not the published file "
             "(its git blob id differs), and is not overwritten; move or delete it first"
         )
     return [file for file in dataset.files if file.name in found.missing]
@@ -111,16 +111,16 @@ def _lacking(dataset: Dataset, root: Path) -> list[DataFile]:
 
 
 @contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make the folder, and remove it and those made above it if a failure leaves them empty."""
-    made: list[Path] = []
+def _created(folder: Path) -> Iterator[None]:
+    """Create the folder and its parents; after an error, remove those of them that are empty."""
+    created: list[Path] = []
     try:
-        made += [path for path in (folder, *folder.parents) if not path.exists()]
+        created += [path for path in (folder, *folder.parents) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         yield
     except BaseException as problem:
-        for path in made:
-            with suppress(OSError):  # it holds something
+        for path in created:
+            with suppress(OSError):  # It is not empty.
                 path.rmdir()
         if isinstance(problem, OSError):
             raise DownloadError(_cannot_write(folder, problem)) from None
@@ -129,7 +129,7 @@ def _made(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Keep out other downloads into this folder; they would write into the same partial file."""
+    """Lock the folder against other downloads, which would write to the same partial file."""
     if sys.platform == "win32":  # It opens no folders.
         yield
         return
@@ -150,31 +150,29 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _fetch(file: DataFile, url: str, folder: Path, report: Report) -> None:
-    """Put the file into the folder, or leave at most what can be gone on from."""
+    """Download a file; after an error, at most a partial file that can be resumed remains."""
     part = folder / f"{file.name}.part"
     try:
         resumed = _size(part) > 0
         _receive(file, url, part, report)
-        if resumed and not file.is_at(part):  # the old part was of something else
+        if resumed and not file.is_at(part):  # The old part belongs to another file.
             part.unlink()
             _receive(file, url, part, report)
         if not file.is_at(part):
-            _refuse(part, f"{url} is not the published file: its git blob id is not {file.blob}")
+            _discard(part, f"{url} is not the published file: its git blob id is not {file.blob}")
         part.replace(folder / file.name)
     except DownloadError:
         if _size(part) == 0:
             part.unlink(missing_ok=True)
         raise
     except OSError as error:
-        _refuse(part, _cannot_write(folder, error))
-    with suppress(
-        OSError
-    ):  # the file is right and in place; not every file system can sync a folder
+        _discard(part, _cannot_write(folder, error))
+    with suppress(OSError):  # The file is complete; some file systems cannot sync a folder.
         sync_folder(folder)
 
 
 def _receive(file: DataFile, url: str, part: Path, report: Report) -> None:
-    """Add to the part what it lacks; a sender that cannot go on from there sends all of it."""
+    """Append the missing bytes to the part, or replace it if the server sends the whole file."""
     have = _size(part)
     if have >= file.limit:
         return
@@ -182,31 +180,31 @@ def _receive(file: DataFile, url: str, part: Path, report: Report) -> None:
     if response is None:
         return
     with response:
-        have = have if _goes_on(response, have) else 0
+        have = have if _resumes(response, have) else 0
         length = _length(response)
         total = file.size if length is None else have + length
         too_large = total is not None and total > file.limit
         if not too_large:
-            arriving = _arriving(response, url, have, total)
-            too_large = not _store(arriving, file, part, Arrival(file.name, have, total), report)
+            chunks = _received(response, url, have, total)
+            too_large = not _store(chunks, file, part, Arrival(file.name, have, total), report)
     if too_large:
-        _refuse(part, f"{url} sends more than {file.limit:,} bytes, the most {file.name} may have")
+        _discard(part, f"{url} sends more than {file.limit:,} bytes, the limit for {file.name}")
 
 
-def _goes_on(response: Any, have: int) -> bool:
-    """Return whether an answer begins where we left off, not with the first byte."""
+def _resumes(response: Any, have: int) -> bool:
+    """Whether a response begins after the first ``have`` bytes, not with the first byte."""
     begins = str(response.headers.get("Content-Range", ""))
     return response.status == _PARTIAL and begins.startswith(f"bytes {have}-")
 
 
 def _length(response: Any) -> int | None:
-    """Return how many bytes an answer announces."""
+    """Content-Length of a response, if it has a valid one."""
     length = str(response.headers.get("Content-Length", ""))
     return int(length) if length.isdecimal() and len(length) < _MOST_DIGITS else None
 
 
 def _connect(url: str, have: int) -> Any:
-    """Return the answer to a request for what follows the first bytes, None for nothing more."""
+    """Request the bytes after the first ``have``; ``None`` if there are no more."""
     try:
         request = Request(url, headers={"Range": f"bytes={have}-"} if have else {})
         return urlopen(request, timeout=TIMEOUT_SECONDS)
@@ -218,12 +216,12 @@ def _connect(url: str, have: int) -> Any:
     except (OSError, HTTPException, ValueError) as error:
         problem = f"{url} cannot be fetched: {_reason(error)}"
     raise DownloadError(
-        f"{problem}; check the connection, or name another mirror in {MIRROR_VARIABLE}"
+        f"{problem}; check the connection, or set {MIRROR_VARIABLE} to another mirror"
     )
 
 
-def _arriving(response: Any, url: str, have: int, total: int | None) -> Iterator[bytes]:
-    """Yield what arrives, and refuse an end before the end."""
+def _received(response: Any, url: str, have: int, total: int | None) -> Iterator[bytes]:
+    """Yield the chunks of a response, and raise if it ends too early."""
     reason = "it was closed"
     try:
         while chunk := response.read1(_CHUNK_BYTES):
@@ -235,19 +233,19 @@ def _arriving(response: Any, url: str, have: int, total: int | None) -> Iterator
         reason = _reason(error)
     of_total = "" if total is None else f" of {total:,}"
     raise DownloadError(
-        f"the connection for {url} was lost after {have:,}{of_total} bytes ({reason}); what has "
-        "arrived is kept, run the same again to go on from there"
+        f"the connection for {url} was lost after {have:,}{of_total} bytes ({reason}); these are "
+        "kept, run the same command again to resume"
     )
 
 
 def _store(
-    arriving: Iterator[bytes], file: DataFile, part: Path, start: Arrival, report: Report
+    chunks: Iterator[bytes], file: DataFile, part: Path, start: Arrival, report: Report
 ) -> bool:
-    """Write what arrives down to the disk; return False if it is more than the file may have."""
+    """Write the chunks to the disk; return False if they exceed the limit of the file."""
     have = start.num_bytes
     with part.open("ab" if have else "wb") as sink:
         report(start)
-        for chunk in arriving:
+        for chunk in chunks:
             have += len(chunk)
             if have > file.limit:
                 return False
@@ -265,24 +263,24 @@ def _size(path: Path) -> int:
         return 0
 
 
-def _refuse(part: Path, why: str) -> NoReturn:
-    """Leave nothing behind, and say why."""
+def _discard(part: Path, reason: str) -> NoReturn:
+    """Delete the partial file and raise an error."""
     with suppress(OSError):
         part.unlink(missing_ok=True)
-    raise DownloadError(f"{why}; nothing of it is kept") from None
+    raise DownloadError(f"{reason}; the partial file was deleted") from None
 
 
 def _cannot_write(folder: Path, error: OSError) -> str:
     return (
         f"cannot write to {folder}: {error.strerror or error}; check its permissions and the free "
-        f"space, or name another folder in {DATA_VARIABLE}"
+        f"space, or set {DATA_VARIABLE} to another folder"
     )
 
 
 def _reason(error: Exception) -> str:
-    """Return why a connection failed, in a few words."""
+    """Short reason why a connection failed."""
     cause = error.reason if isinstance(error, URLError) else error
     if isinstance(cause, TimeoutError):
-        return f"nothing arrived for {TIMEOUT_SECONDS:g} seconds"
+        return f"no data for {TIMEOUT_SECONDS:g} seconds"
     words = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return " ".join(words.split())

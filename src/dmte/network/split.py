@@ -1,9 +1,9 @@
-"""Hiding a share of the edges, to be predicted from the rest (section 5.1).
+"""Splits of the edges into training edges and hidden edges to predict (section 5.1).
 
-strict      self-loops dropped, (i, j) and (j, i) merged, then split: no hidden edge can be
-            trained on in either direction
-published   the edges as they were given are split, duplicates and self-loops included, as the
-            tables of CANE and DMTE were made
+strict      drops self-loops and merges (i, j) with (j, i) before the split, so that no hidden edge
+            is a training edge in either direction
+published   splits the edges as given, with duplicates and self-loops, as in the published results
+            of CANE and DMTE
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from dmte.network.textual_network import TextualNetwork
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeSplit:
-    """A network to learn from and the edges that were hidden from it."""
+    """A training network and the edges that are hidden from it."""
 
     train: TextualNetwork
     hidden: Int[Tensor, "hidden 2"]
@@ -27,7 +27,7 @@ class EdgeSplit:
 def strict_split(
     network: TextualNetwork, train_fraction: float, generator: torch.Generator
 ) -> EdgeSplit:
-    """Return ``network`` with all but a share of its edges hidden, no hidden one leaking.
+    """Keep a fraction of the edges and hide the rest, without leaks.
 
     Raises:
         SplitError: One of the two sides would be empty.
@@ -35,19 +35,19 @@ def strict_split(
     edges, weights = network.distinct_edges()
     proper = edges[:, 0] != edges[:, 1]
     edges, weights = edges[proper], weights[proper]
-    # In a directed network (i, j) and (j, i) are one pair and go the same way.
+    # In a directed network, (i, j) and (j, i) are one pair and stay on the same side.
     pairs = pair_numbers(edges, network.num_vertices).unique(return_inverse=True)[1]
     chosen, _ = _shuffled(int(pairs.max()) + 1 if len(pairs) else 0, train_fraction, generator)
     kept = torch.isin(pairs, chosen)
     split = EdgeSplit(network.with_edges(edges[kept], weights[kept]), edges[~kept])
-    refuse_leaks(split)
+    check_no_leaks(split)
     return split
 
 
 def published_split(
     network: TextualNetwork, train_fraction: float, generator: torch.Generator
 ) -> EdgeSplit:
-    """Return ``network`` with all but a share of its edges, as they were given, hidden.
+    """Keep a fraction of the edges, as they were given, and hide the rest.
 
     Raises:
         SplitError: One of the two sides would be empty.
@@ -57,33 +57,33 @@ def published_split(
     return EdgeSplit(train, network.edges[hidden])
 
 
-def refuse_leaks(split: EdgeSplit) -> None:
-    """Check that no hidden edge is trained on in either direction.
+def check_no_leaks(split: EdgeSplit) -> None:
+    """Check that no hidden edge is a training edge in either direction.
 
     Raises:
-        SplitError: One is; it is named.
+        SplitError: A hidden edge is also a training edge.
     """
     leaks = _are_trained_on(split.train, split.hidden)
     if bool(leaks.any()):
         ends = [split.train.ids[end] for end in split.hidden[leaks][0].tolist()]
         raise SplitError(
-            f"{int(leaks.sum())} hidden edges are among the training edges, the first from "
-            f"{ends[0]!r} to {ends[1]!r}; their scores would only repeat what was learned"
+            f"{int(leaks.sum())} hidden edges are also training edges, the first from "
+            f"{ends[0]!r} to {ends[1]!r}; use strict_split"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Leaks:
-    """Hidden edges that can be read off the training edges."""
+    """Numbers of hidden edges that can be inferred from the training edges."""
 
     self_loops: int
-    """A vertex is always closest to itself."""
+    """Self-loops; a vertex is always closest to itself."""
     trained_on: int
-    """Edges whose two ends another line, often the reversed one, joins among the training edges."""
+    """Edges that also occur among the training edges, often reversed."""
 
 
 def count_leaks(train: TextualNetwork, hidden: Int[Tensor, "hidden 2"]) -> Leaks:
-    """Return how many hidden edges are self-loops or, these aside, trained on as well."""
+    """Count hidden edges that are self-loops, and others that are also training edges."""
     is_loop = hidden[:, 0] == hidden[:, 1]
     leaks = _are_trained_on(train, hidden) & ~is_loop
     return Leaks(self_loops=int(is_loop.sum()), trained_on=int(leaks.sum()))
@@ -92,7 +92,7 @@ def count_leaks(train: TextualNetwork, hidden: Int[Tensor, "hidden 2"]) -> Leaks
 def draw_non_edges(
     network: TextualNetwork, count: int, generator: torch.Generator
 ) -> Int[Tensor, "count 2"]:
-    """Return ``count`` pairs of different vertices, uniformly among those that are no edge.
+    """Draw ``count`` distinct pairs of vertices uniformly from the pairs without an edge.
 
     Raises:
         SplitError: Fewer than ``count`` such pairs exist.
@@ -103,8 +103,8 @@ def draw_non_edges(
     num_pairs = num_vertices * (num_vertices - 1) // 2
     free = num_pairs - len(edges)
     if count > free:
-        raise SplitError(f"{count} unlinked pairs were asked for, but there are only {free}")
-    # Enough for most draws to be done in one round, also when few pairs are free.
+        raise SplitError(f"there are only {free} unlinked pairs, but {count} are needed")
+    # One round usually suffices, even if few pairs are free.
     round_size = 2 * count * num_pairs // max(free, 1) + 16
     drawn = torch.empty(0, dtype=torch.int64)
     while len(drawn) < count:
@@ -118,9 +118,9 @@ def draw_non_edges(
 def draw_unlinked(
     network: TextualNetwork, edges: Int[Tensor, "edges 2"], count: int, generator: torch.Generator
 ) -> tuple[Int[Tensor, "edges 2"], Int[Tensor, "edges count"]]:
-    """Return the edges (i, j) with ``count`` vertices r each that no edge links to i.
+    """Draw for each edge (i, j) ``count`` vertices r without an edge between i and r.
 
-    An edge is turned round where its first end is linked to every vertex.
+    An edge is reversed if its first end is linked to every vertex; the edges are returned too.
 
     Raises:
         SplitError: Both ends of an edge are linked to every vertex.
@@ -132,7 +132,7 @@ def draw_unlinked(
     is_full = torch.bincount(ends, minlength=num_vertices) == num_vertices - 1
     if bool(is_full[edges].all(dim=1).any()):
         raise SplitError(
-            "an edge's ends are linked to every vertex: there is nothing to rank it by"
+            "both ends of an edge are linked to every vertex; it cannot be ranked among non-edges"
         )
     edges = torch.where(is_full[edges[:, :1]], edges.flip(1), edges)
     sources = edges[:, :1].expand(-1, count)
@@ -142,20 +142,20 @@ def draw_unlinked(
         clash = torch.isin(pair_numbers(pairs, num_vertices), linked) | (pairs[:, 0] == pairs[:, 1])
         if not bool(clash.any()):
             return edges, others
-        again = torch.randint(num_vertices, (int(clash.sum()),), generator=generator)
-        others.view(-1)[clash] = again
+        redrawn = torch.randint(num_vertices, (int(clash.sum()),), generator=generator)
+        others.view(-1)[clash] = redrawn
 
 
 def _are_trained_on(
     train: TextualNetwork, hidden: Int[Tensor, "hidden 2"]
 ) -> Bool[Tensor, " hidden"]:
-    """Return which hidden edges join two vertices that a training edge joins, either way."""
+    """Mask of the hidden edges that are also training edges, in either direction."""
     num_vertices = train.num_vertices
     return torch.isin(pair_numbers(hidden, num_vertices), pair_numbers(train.edges, num_vertices))
 
 
 def pair_numbers(pairs: Int[Tensor, "pairs 2"], num_vertices: int) -> Int[Tensor, " pairs"]:
-    """Return one number per unordered pair."""
+    """Unique number of each unordered pair."""
     ends: Tensor = pairs.long().sort(dim=1).values
     return ends[:, 0] * num_vertices + ends[:, 1]
 
@@ -175,7 +175,7 @@ def _shuffled(
     num_kept = round(count * train_fraction)
     if not 0 < num_kept < count:
         raise SplitError(
-            f"{count} edges cannot be split with {train_fraction:g} to train on: "
+            f"{count} edges cannot be split with a training fraction of {train_fraction:g}: "
             "one side would be empty"
         )
     order = torch.randperm(count, generator=generator)

@@ -1,9 +1,9 @@
 """The textual network G = (V, E, T) (Definition 1).
 
-Vertices carry an id and a text, edges a positive weight s_ij. An undirected edge is two directed
-edges of equal weight (section 4.3); a self-loop is its own opposite and counts once. Edges that
-are given more than once add their weights. The paper does not say what an isolated vertex or an
-empty text is: both are legal here.
+Vertices have an id and a text, edges a positive weight s_ij. An undirected edge is two directed
+edges of equal weight (section 4.3); a self-loop is its own reverse and counts once. Weights of
+duplicate edges are added. Isolated vertices and empty texts are allowed; the paper does not mention
+them.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ Labels = Sequence[frozenset[str]]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class TextualNetwork:
-    """A graph whose vertices carry text; frozen, and checked once, when it is made.
+    """A graph whose vertices have texts; immutable, and validated on construction.
 
     >>> network = TextualNetwork(
     ...     ids=("a", "b", "c"), texts=("left", "right", ""), edges=torch.tensor([[0, 1]])
@@ -45,21 +45,21 @@ class TextualNetwork:
     """
 
     ids: Sequence[str]
-    """The name of every vertex; all different."""
+    """Unique name of every vertex."""
     texts: Sequence[str]
-    """One text per vertex, which may be empty."""
+    """Text of every vertex; may be empty."""
     edges: Int[Tensor, "edges 2"]
-    """Source and target of every edge as positions in ``ids``, in the order they were given."""
+    """Source and target of every edge as positions in ``ids``."""
     weights: Float[Tensor, " edges"] | None = None
-    """s_ij > 0 of every edge; None for an unweighted network, where every s_ij is 1."""
+    """s_ij > 0 of every edge; ``None`` if unweighted, so that every s_ij is 1."""
     directed: bool = False
-    """Whether an edge leads one way only."""
+    """Whether edges have a direction."""
     labels: Labels | None = None
-    """The classes of every vertex (an empty set: unlabelled), or None when nothing is labelled."""
+    """Set of labels of every vertex, possibly empty; ``None`` if no vertex has labels."""
     features: Float[Tensor, "vertices features"] | None = None
-    """A row of numbers per vertex that somebody else's model made, for the encoder ``features``."""
+    """Row of numbers per vertex, made by an external model, for the encoder ``features``."""
     _positions: Mapping[str, int] = field(init=False)
-    """Where every id stands, to find it without a search."""
+    """Position of every id in ``ids``."""
 
     def __post_init__(self) -> None:
         self._check_kinds()
@@ -85,7 +85,7 @@ class TextualNetwork:
                 f"torch.tensor([[0, 1], [0, 2]]), not {getattr(self.edges, 'shape', self.edges)}"
             )
         if self.edges.is_floating_point():
-            raise NetworkError("edges must be whole numbers, positions in ids")
+            raise NetworkError("edges must be integers, positions in ids")
         if self.weights is not None and not (
             _is_a(self.weights, Tensor) and self.weights.ndim == 1
         ):
@@ -97,7 +97,7 @@ class TextualNetwork:
             raise NetworkError("the network is empty: it needs at least one vertex")
         if len(self._positions) < num_vertices:
             name = next(name for at, name in enumerate(self.ids) if self._positions[name] != at)
-            raise NetworkError(f"the id {name!r} occurs more than once; every vertex needs its own")
+            raise NetworkError(f"the id {name!r} occurs more than once; ids must be unique")
         if len(self.texts) != num_vertices:
             raise NetworkError(
                 f"there are {len(self.texts)} texts for {num_vertices} vertices; "
@@ -174,21 +174,21 @@ class TextualNetwork:
         return sorted(frozenset().union(*self.labels)) if self.labels else []
 
     def position(self, name: str) -> int:
-        """Return where the vertex ``name`` stands in ``ids``.
+        """Position of the vertex ``name`` in ``ids``.
 
         Raises:
-            UnknownVertexError: There is no such vertex; names that come close are proposed.
+            UnknownVertexError: There is no such vertex; the message suggests close names.
         """
         return find_position(self._positions, name)
 
     def adjacency(self) -> sp.csr_array:
-        """Return S, with s_ij the summed weight of the directed edges from i to j."""
+        """Adjacency matrix S; s_ij is the summed weight of the directed edges from i to j."""
         return adjacency_matrix(
             self.edges, self.edge_weights, self.num_vertices, directed=self.directed
         )
 
     def distinct_edges(self) -> tuple[Int[Tensor, "edges 2"], Float[Tensor, " edges"]]:
-        """Return every edge once, with its summed weight; an undirected one as (low, high)."""
+        """Edges without duplicates, and summed weights; an undirected edge is (low, high)."""
         ends = self.edges if self.directed else self.edges.sort(dim=1).values
         numbers = ends[:, 0].long() * self.num_vertices + ends[:, 1]
         distinct, which = numbers.unique(return_inverse=True)
@@ -199,19 +199,20 @@ class TextualNetwork:
     def with_edges(
         self, edges: Int[Tensor, "some 2"], weights: Float[Tensor, " some"] | None = None
     ) -> "TextualNetwork":
-        """Return the same vertices joined by other edges."""
+        """Copy of the network with other edges."""
         return replace(self, edges=edges, weights=weights)
 
     def with_features(self, features: Float[Tensor, "vertices features"]) -> "TextualNetwork":
-        """Return the same network with a row of numbers per vertex.
+        """Copy of the network with a row of numbers per vertex.
 
         Raises:
-            NetworkError: There is not one row per vertex, or a number is not finite.
+            NetworkError: The number of rows differs from the number of vertices, or a number is not
+                finite.
         """
         return replace(self, features=features)
 
     def fingerprint(self) -> str:
-        """Return a SHA-256 over everything the network holds, to recognise it by.
+        """SHA-256 of everything in the network.
 
         >>> edges = torch.tensor([[0, 1]])
         >>> one = TextualNetwork(ids=("a", "b"), texts=("x", "y"), edges=edges)
@@ -237,7 +238,7 @@ def adjacency_matrix(
     *,
     directed: bool,
 ) -> sp.csr_array:
-    """Return S for these edges: duplicates added up, undirected edges entered both ways."""
+    """Adjacency matrix S: weights of duplicates added, undirected edges in both directions."""
     source, target = edges.numpy().T
     values = weights.numpy()
     if not directed:
@@ -254,5 +255,5 @@ def adjacency_matrix(
 
 
 def _is_a(value: object, kind: type) -> bool:
-    """Return whether ``value`` is what its annotation says, which callers may not have checked."""
+    """``isinstance`` of any object, since callers may ignore annotations."""
     return isinstance(value, kind)

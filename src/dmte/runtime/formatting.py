@@ -1,4 +1,4 @@
-"""What a notebook shows: a small table, everything in it escaped, without scripts."""
+"""HTML tables for notebooks, cells safe for spreadsheets, and plurals."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -6,7 +6,7 @@ from itertools import islice
 
 MOST_ROWS = 5
 
-LONGEST = 80  # Letters of a cell.
+LONGEST = 80  # Characters of a cell.
 
 MOST_NUMBERS = 4
 
@@ -19,7 +19,7 @@ def html_table(
     *,
     most: int = MOST_ROWS,
 ) -> str:
-    """Return a table of the first rows, and how many there are besides.
+    """HTML table of the first rows, escaped, and the number of further rows.
 
     >>> html_table("Two", ["a"], [["<b>"], ["c"]], 2, most=1)
     '<p>Two</p><table><tr><th>a</th></tr><tr><td>&lt;b&gt;</td></tr></table><p>and 1 more</p>'
@@ -30,7 +30,7 @@ def html_table(
 
 
 def numbers(row: Sequence[float]) -> str:
-    """Return the first of some numbers.
+    """First numbers of a row, rounded.
 
     >>> numbers([1.0, 0.25, 0.0, 0.0, 0.0])
     '1.000, 0.250, 0.000, 0.000, …'
@@ -48,11 +48,11 @@ def _shortened(cell: str) -> str:
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
-"""A cell that begins so is taken for a formula by spreadsheets."""
+"""First characters of a cell that spreadsheets interpret as a formula."""
 
 
 def spreadsheet_safe(cell: str) -> str:
-    """Return the cell with an apostrophe in front if a spreadsheet would take it for a formula.
+    """Prepend an apostrophe to a cell that a spreadsheet would interpret as a formula.
 
     >>> spreadsheet_safe("=1+1"), spreadsheet_safe("a-1")
     ("'=1+1", 'a-1')
@@ -61,7 +61,7 @@ def spreadsheet_safe(cell: str) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Return a noun as it stands after a number.
+    """Noun in the singular or plural, depending on the count.
 
     >>> plural(1, "vertex"), plural(2, "vertex"), plural(0, "edge")
     ('vertex', 'vertices', 'edges')

@@ -1,4 +1,4 @@
-"""Packages that are not needed for most things, imported when they are."""
+"""Optional packages, imported when they are needed."""
 
 from importlib import import_module
 from typing import Any
@@ -7,13 +7,19 @@ from dmte.errors import MissingExtraError
 
 
 def require(module: str, *, extra: str, purpose: str, package: str | None = None) -> Any:
-    """Return an optional module; ``package`` is what pip calls it, if not the same.
+    """Import an optional module.
+
+    Args:
+        module: Name of the module.
+        extra: The extra of this package that installs it.
+        purpose: The feature that needs it, for the error message.
+        package: Name of the package for pip, if it differs from the module.
 
     >>> require("json", extra="json", purpose="a list").dumps([1])
     '[1]'
 
     Raises:
-        MissingExtraError: It is not installed; says which extra installs it.
+        MissingExtraError: The module is not installed.
     """
     try:
         return import_module(module)

@@ -1,6 +1,7 @@
-"""How far a fit is, or the reading of a file, for whoever wants to know.
+"""Progress of a fit or of reading a file, without a dependency on its display.
 
-A method says so by walking over its steps with ``track``; it does not know who listens, if anybody.
+Code that does the work iterates over its steps with ``track``. A display registers a listener with
+``report_to``; without one, nothing is reported.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sized
@@ -10,7 +11,7 @@ from typing import TypeVar
 
 Step = TypeVar("Step")
 Listener = Callable[[float], None]
-"""Called with the share that is done, from 0 to 1."""
+"""Called with the finished fraction, from 0 to 1."""
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
@@ -18,9 +19,13 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 def track(
     steps: Iterable[Step], *, part: int = 0, of: int = 1, total: int | None = None
 ) -> Iterator[Step]:
-    """Yield the steps of a fit or a file, or of one of several parts of it that take about as long.
+    """Yield the steps and report the progress after each.
 
-    A ``total`` is how many steps there are, where they are not to be held all at once.
+    Args:
+        steps: The steps of the whole, or of one of several parts of similar duration.
+        part: Number of this part, from 0.
+        of: Number of parts.
+        total: Number of steps, needed if ``steps`` has no length.
 
     >>> with report_to(print):
     ...     for _ in track(range(2), part=1, of=2):
@@ -31,29 +36,29 @@ def track(
     count = total if total is not None else len(steps) if isinstance(steps, Sized) else 1
     for done, step in enumerate(steps, start=1):
         yield step
-        reach((part + done / count) / of)
+        report((part + done / count) / of)
 
 
-def reach(share: float) -> None:
-    """Say which share is done, where there are no steps to count.
+def report(fraction: float) -> None:
+    """Report the finished fraction directly, without counting steps.
 
     >>> with report_to(print):
-    ...     reach(0.25)
+    ...     report(0.25)
     0.25
     """
     listener = _listener.get()
     if listener is not None:
-        listener(share)
+        listener(fraction)
 
 
 def finish() -> None:
-    """Say that a fit is done although steps are left, because more would not help."""
-    reach(1.0)
+    """Report completion before the last step, as after early stopping."""
+    report(1.0)
 
 
 @contextmanager
 def report_to(listener: Listener) -> Iterator[None]:
-    """Let ``listener`` know how far the fits within are."""
+    """Send the progress of the code in this block to ``listener``."""
     token = _listener.set(listener)
     try:
         yield

@@ -1,7 +1,7 @@
-"""What makes results: the revision of this code, the versions it stands on, and the processor.
+"""Provenance of results: revision of this code, versions of its dependencies, and processor.
 
-A result is the same to the bit only where all of these are: another processor has other vector
-instructions, which add in another order. Nothing here names a person or a place.
+Results are equal to the bit only if all of these are equal: processors differ in their vector
+instructions, which add in different orders. Nothing here identifies a person or a place.
 """
 
 import os
@@ -21,18 +21,18 @@ PACKAGE = Path(__file__).parents[1]
 CPUINFO = Path("/proc/cpuinfo")
 
 DIRTY = "+"
-"""What follows a revision whose files were changed since."""
+"""Suffix of a revision with uncommitted changes."""
 
 _NUMBERS = {"family": "cpu family", "model": "model"}
 
-_PATIENCE = 10.0  # Seconds; a network drive may make git wait.
+_TIMEOUT_SECONDS = 10.0  # git may be slow on a network drive.
 
 
 @cache
-def maker() -> dict[str, Any]:
-    """Return what this process makes results with, in a few words.
+def build_info() -> dict[str, Any]:
+    """Versions, revision and processor of this process.
 
-    The answer is that of the first call: files that change later are not those that run.
+    Computed once: files that change later are not the ones that run.
     """
     return {
         "dmte": version("dmte"),
@@ -43,12 +43,12 @@ def maker() -> dict[str, Any]:
 
 
 def revision(package: Path = PACKAGE) -> str | None:
-    """Return the commit that a package is run from, or None where it lies in no checkout.
+    """Commit of the checkout that contains the package, or ``None`` outside a checkout.
 
-    A "+" follows where files of the package were changed since. Other files do not count: results
-    are written into the checkout while it runs.
+    A "+" is appended if files of the package have changed since. Other files do not count, since
+    results are written into the checkout during a run.
     """
-    # A package installed into a folder of somebody's checkout is no part of it.
+    # A package that is installed in a folder of a checkout, but not tracked, does not belong to it.
     if not _git(package, "ls-files", "__init__.py"):
         return None
     commit = _git(package, "rev-parse", "--short=7", "HEAD")
@@ -59,7 +59,7 @@ def revision(package: Path = PACKAGE) -> str | None:
 
 
 def _git(folder: Path, *words: str) -> str | None:
-    """Return what git says about a folder; None where there is no git, or it refuses."""
+    """Output of a git command in a folder, or ``None`` if it fails."""
     try:
         done = subprocess.run(
             ["git", *words],
@@ -67,7 +67,7 @@ def _git(folder: Path, *words: str) -> str | None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=_PATIENCE,
+            timeout=_TIMEOUT_SECONDS,
         )
     except (OSError, subprocess.SubprocessError):
         return None
@@ -75,9 +75,9 @@ def _git(folder: Path, *words: str) -> str | None:
 
 
 def processor() -> str:
-    """Return the model of the processor, or its kind where the system does not tell.
+    """Model of the processor, or its architecture if the model is unknown.
 
-    Virtual machines give several models one name, so the numbers of family and model stand beside.
+    Includes the family and model numbers, since virtual machines share names between models.
     """
     try:
         first, *_ = CPUINFO.read_text("utf-8").split("\n\n")
@@ -94,7 +94,7 @@ def processor() -> str:
 
 
 def environment() -> dict[str, Any]:
-    """Return what a bit-identical rerun needs to have in common, besides settings and seed."""
+    """Versions and thread count, which a bit-identical rerun needs besides settings and seed."""
     return {
         "versions": {
             "dmte": version("dmte"),
@@ -105,7 +105,8 @@ def environment() -> dict[str, Any]:
     }
 
 
-def _machine() -> dict[str, Any]:
+def machine() -> dict[str, Any]:
+    """Operating system, processor, cores and memory."""
     memory = total_bytes()
     return {
         "system": platform.system(),

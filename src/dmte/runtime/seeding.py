@@ -1,8 +1,8 @@
-"""Where random numbers come from.
+"""Seeded random generators.
 
-Every draw takes a generator, and a generator is a pure function of the seed, what it is for and
-where training stands. So nothing depends on what was drawn before: a resumed run draws what the
-uninterrupted one would have drawn. Nothing is ever seeded globally.
+Every draw takes a generator, which is a pure function of the seed, its purpose and the training
+step. So no draw depends on earlier ones: a resumed run draws the same numbers as an uninterrupted
+one. The global generator is never seeded.
 """
 
 import hashlib
@@ -11,12 +11,12 @@ import torch
 from jaxtyping import Float
 from torch import nn
 
-STANDARD_DEVIATION = 0.3  # The paper gives none; the authors' released code uses this one.
-CUT = 2.0  # In standard deviations, as TensorFlow's truncated_normal, which the authors used.
+STANDARD_DEVIATION = 0.3  # Not in the paper; from the authors' released code.
+CUT = 2.0  # In standard deviations, as in TensorFlow's truncated_normal, used by the authors.
 
 
 def generator_for(seed: int, purpose: str, step: int = 0) -> torch.Generator:
-    """Return the generator for one purpose at one step of the run with this seed.
+    """Generator for one purpose at one step of the run with this seed.
 
     >>> first, again = generator_for(7, "negatives", 3), generator_for(7, "negatives", 3)
     >>> torch.equal(torch.rand(5, generator=first), torch.rand(5, generator=again))
@@ -33,7 +33,7 @@ def truncated_gaussian(
     *,
     deviation: float = STANDARD_DEVIATION,
 ) -> Float[nn.Parameter, "rows columns"]:
-    """Return a parameter drawn from N(0, 0.3²), or wider, redrawn beyond two deviations."""
+    """Parameter drawn from N(0, deviation²), truncated at two deviations."""
     table = torch.empty(num_rows, num_columns)
     bound = CUT * deviation
     nn.init.trunc_normal_(table, 0.0, deviation, -bound, bound, generator=generator)

@@ -1,4 +1,4 @@
-"""Names that someone gave: where one stands, and which it might have been when there is none."""
+"""Lookup of names, and suggestions for misspelled ones."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -7,29 +7,37 @@ from itertools import islice
 from dmte.errors import UnknownVertexError
 
 LONGEST, MOST = 80, 20_000
-"""Comparing takes long for long names and for many; the hint is not worth a wait."""
+"""Characters of a name, and number of names, that are compared; more would be slow."""
 
 
 def find_position(positions: Mapping[str, int], name: str) -> int:
-    """Return ``positions[name]``, or propose names that come close.
+    """Position of a name.
 
     Raises:
-        UnknownVertexError: The name is not there.
+        UnknownVertexError: The name is unknown; the message suggests close names.
     """
     if name in positions:
         return positions[name]
-    # A note in a folder is named by its path, and thought of by its last part.
+    raise UnknownVertexError(unknown_id_message(name, positions))
+
+
+def unknown_id_message(name: str, known: Iterable[str]) -> str:
+    """Error message for an unknown id, with up to three close ids.
+
+    >>> unknown_id_message("tree", ["math/Tree", "math/Graph"]), unknown_id_message("tree", [])
+    ("there is no vertex 'tree'; did you mean 'math/Tree'?", "there is no vertex 'tree'")
+    """
+    # The id of a note is its path; users often write only the last part.
     ending = f"/{_folded(str(name))}"
-    inside = [other for other in islice(positions, MOST) if _folded(other).endswith(ending)]
-    close = [repr(other[:LONGEST]) for other in inside[:3] or close_names(str(name), positions)]
+    compared = list(islice(known, MOST))
+    same_ending = [other for other in compared if _folded(other).endswith(ending)]
+    close = [repr(other[:LONGEST]) for other in same_ending[:3] or close_names(str(name), compared)]
     hint = f"; did you mean {' or '.join(close)}?" if close else ""
-    raise UnknownVertexError(f"there is no vertex {name!r}{hint}")
+    return f"there is no vertex {name!r}{hint}"
 
 
 def close_names(wanted: str, known: Iterable[str], most: int = 3) -> list[str]:
-    """Return the names that come close to ``wanted``, whatever their case, the closest first.
-
-    What was not accepted is no proposal, so ``wanted`` itself is never among them.
+    """Names similar to ``wanted``, ignoring case, the closest first; never ``wanted`` itself.
 
     >>> close_names("CORA", ["concepts", "cora", "CORA"])
     ['cora']
@@ -39,7 +47,7 @@ def close_names(wanted: str, known: Iterable[str], most: int = 3) -> list[str]:
 
 
 def propose(wanted: str, known: Iterable[str]) -> str:
-    """Return a question with the names that come close, or all of them where none does.
+    """Hint for an error message: the close names, or all names if none is close.
 
     >>> propose("Tfid", ["tfidf", "random"]), propose("cake", ["tfidf", "random"])
     ('did you mean tfidf?', 'there are tfidf, random')

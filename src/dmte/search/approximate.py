@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 
 from dmte.errors import StorageError, warn
 from dmte.runtime.optional import require
-from dmte.runtime.progress import reach, track
+from dmte.runtime.progress import report, track
 from dmte.search.exact import Found, check_count, row_lengths, unit_rows
 from dmte.storage.codec import decode_json, encode_json
 from dmte.storage.folder import is_stored, read_parts, write_parts
@@ -52,7 +52,7 @@ class ApproximateIndex:
             expansion_add=EFFORT_ADD,
             expansion_search=EFFORT_SEARCH,
         )
-        reach(0.0)
+        report(0.0)
         for first in track(range(0, len(table), BLOCK)):
             rows = unit_rows(table[first : first + BLOCK]).astype(np.float32)
             graph.add(np.arange(first, first + len(rows)), rows)

@@ -1,11 +1,4 @@
-"""Vectors for other programs: every format keeps the ids, and a file that exists is not replaced.
-
-parquet      id and vector, a list of 32-bit floats
-npz          ids and vectors as NumPy arrays, read without pickle
-word2vec     the text format of word2vec, which gensim and many others read
-csv          id and one column per dimension, safe to open as a spreadsheet
-projector    two tab-separated files for the TensorBoard projector: vectors and metadata
-"""
+"""Write a file completely or not at all: to a temporary name first, then in one rename."""
 
 import os
 from collections.abc import Iterator
@@ -18,38 +11,38 @@ from dmte.errors import StorageError
 
 @contextmanager
 def new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
-    """Yield a file that takes its place when it is complete, and leaves nothing when it fails.
+    """Yield a temporary file that is renamed to ``path`` on success and deleted on an error.
 
     Raises:
-        StorageError: It exists already and is not to be replaced, or is no regular file, such as
-            a device, or cannot be written.
+        StorageError: The path exists and ``replace`` is False, is not a regular file, or cannot be
+            written.
     """
     if path.is_dir():
         raise StorageError(f"{path} is a folder; give the name of a file")
     if path.exists() and not path.is_file():
         raise StorageError(
-            f"{path} is a device or a pipe, which no file may take the place of; give another place"
+            f"{path} is a device or a pipe, which cannot be replaced by a file; give another path"
         )
     if path.exists() and not replace:
         raise StorageError(
-            f"{path} exists already and is not overwritten; give another place, or --force"
+            f"{path} exists already and is not overwritten; give another path or --force"
         )
     if path.parent.is_file():
         raise StorageError(f"{path} cannot be written: {path.parent} is a file, not a folder")
-    begun = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _gone_if_it_fails(begun), begun.open("xb") as file:
+        with _deleted_on_error(temporary), temporary.open("xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-            begun.replace(path)
+            temporary.replace(path)
     except OSError as problem:
         raise StorageError(f"{path} cannot be written: {problem.strerror}") from problem
 
 
 @contextmanager
-def _gone_if_it_fails(path: Path) -> Iterator[None]:
+def _deleted_on_error(path: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:

@@ -1,7 +1,7 @@
-"""What a part of a stored folder holds, as bytes: tensors as safetensors, all else as JSON.
+"""Encode the parts of a stored folder as bytes: tensors as safetensors, all else as JSON.
 
-Nothing is ever pickled: reading runs no code. The same content is always the same bytes, by which
-``storage`` names it.
+Nothing is pickled, so reading runs no code. Equal content gives equal bytes, from which
+``storage.folder`` derives the file name.
 """
 
 import json
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dmte.errors import StorageError
 
-if TYPE_CHECKING:  # torch takes seconds to import, and only the two tensor functions need it
+if TYPE_CHECKING:  # torch takes seconds to import; only the two tensor functions need it
     import torch
     from numpy.typing import NDArray
 
@@ -21,20 +21,20 @@ _KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", 
 
 
 def encode_tensors(tensors: Mapping[str, "torch.Tensor"]) -> bytes:
-    """Return the tensors as safetensors; equal tensors give equal bytes."""
+    """Encode tensors as safetensors; equal tensors give equal bytes."""
     import torch
     from safetensors.torch import save
 
-    # Cloned, as safetensors refuses tensors that share memory, such as two views of one table.
+    # Cloned, since safetensors rejects tensors that share memory, such as two views of a table.
     layout = torch.contiguous_format
     return save({name: t.detach().cpu().clone(memory_format=layout) for name, t in tensors.items()})
 
 
 def decode_tensors(data: bytes) -> dict[str, "torch.Tensor"]:
-    """Return the tensors that ``encode_tensors`` packed, on the CPU.
+    """Decode the bytes of ``encode_tensors`` to tensors on the CPU.
 
     Raises:
-        StorageError: If the bytes are not safetensors.
+        StorageError: The bytes are not safetensors.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load
@@ -46,13 +46,13 @@ def decode_tensors(data: bytes) -> dict[str, "torch.Tensor"]:
 
 
 def view_tensors(data: mmap.mmap | bytes) -> dict[str, "NDArray[Any]"]:
-    """Return the tensors that ``encode_tensors`` packed as arrays over the same memory.
+    """Decode the bytes of ``encode_tensors`` to arrays over the same memory.
 
-    That is a header's length in eight bytes, the header in JSON with kind, shape and place of every
-    tensor, and the numbers themselves.
+    The format is the length of the header in eight bytes, the header in JSON with type, shape and
+    offset of every tensor, and the numbers.
 
     Raises:
-        StorageError: If the bytes are not safetensors, or hold what NumPy has no kind for.
+        StorageError: The bytes are not safetensors, or NumPy does not have the type of a tensor.
     """
     import numpy as np
 
@@ -72,26 +72,26 @@ def view_tensors(data: mmap.mmap | bytes) -> dict[str, "NDArray[Any]"]:
 
 
 def encode_json(value: object) -> bytes:
-    r"""Return the value as JSON that people can read; equal values give equal bytes.
+    r"""Encode a value as indented JSON; equal values give equal bytes.
 
     >>> encode_json({"hops": 4, "dim": 200})
     b'{\n  "dim": 200,\n  "hops": 4\n}\n'
 
     Raises:
-        StorageError: If JSON has no form for the value; not-a-number and infinity have none.
+        StorageError: JSON cannot represent the value, for example NaN or infinity.
     """
     try:
         text = json.dumps(value, sort_keys=True, indent=2, ensure_ascii=False, allow_nan=False)
         return f"{text}\n".encode()
     except (TypeError, ValueError) as error:
-        raise StorageError(f"a value has no form in JSON: {error}; convert it first") from error
+        raise StorageError(f"a value has no JSON form: {error}; convert it first") from error
 
 
 def decode_json(data: bytes, name: str = "a part") -> Any:
-    """Return the value that ``encode_json`` packed; the name is for the error.
+    """Decode the bytes of ``encode_json``; ``name`` is used in errors.
 
     Raises:
-        StorageError: If the bytes are not JSON in UTF-8.
+        StorageError: The bytes are not JSON in UTF-8.
     """
     try:
         return json.loads(data.decode())

@@ -1,4 +1,4 @@
-"""Finished cells, kept as they finish: a line of JSON each, on disk before the next begins."""
+"""Append-only files of JSON lines, for results that must survive a kill."""
 
 import json
 import os
@@ -12,10 +12,10 @@ from dmte.storage.locks import hold
 
 
 def append_line(path: Path, entry: Mapping[str, Any]) -> None:
-    """Add a line of JSON to a file that only grows; it is on disk when this returns.
+    """Append a line of JSON, and wait until it is on the disk.
 
     Raises:
-        StorageError: It cannot be written.
+        StorageError: The file cannot be written.
     """
     line = json.dumps(entry, separators=(",", ":")) + "\n"
     try:
@@ -28,20 +28,20 @@ def append_line(path: Path, entry: Mapping[str, Any]) -> None:
 
 
 def read_lines(path: Path) -> list[bytes]:
-    """Return the lines of such a file, if it is there, without half a line at the end.
+    """Read the complete lines; an incomplete last line is ignored, a missing file is empty.
 
     Raises:
-        StorageError: It cannot be read.
+        StorageError: The file cannot be read.
     """
     return _whole(_content(path)).splitlines()
 
 
 @contextmanager
 def sole_writer(path: Path) -> Iterator[None]:
-    """Keep such a file from every other run, and cut off what a killed one left at its end.
+    """Lock the file against other runs, and remove the incomplete line of a killed run.
 
     Raises:
-        StorageError: Another run adds to it, or it cannot be written.
+        StorageError: Another run holds the lock, or the file cannot be written.
     """
     busy = f"another run adds to {path}; wait until it has ended, or give another --out"
     with _opened(path) as file:
@@ -51,10 +51,10 @@ def sole_writer(path: Path) -> Iterator[None]:
 
 
 def _cut_half_line(path: Path) -> None:
-    """Cut off what a killed process left at the end of such a file; nobody else may be writing.
+    """Remove an incomplete last line; requires the lock.
 
     Raises:
-        StorageError: It cannot be read or written.
+        StorageError: The file cannot be read or written.
     """
     content = _content(path)
     whole = _whole(content)
@@ -79,7 +79,7 @@ def _content(path: Path) -> bytes:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Return the file to add to; it and its folder are made where there is none."""
+    """Open the file to append; create it and its folder if needed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path.open("ab")

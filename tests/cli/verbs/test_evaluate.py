@@ -255,7 +255,7 @@ def test_nothing_is_reproduced_from_files_that_are_not_the_published_ones(
     done = inside("reproduce", target, *asked, "--out", str(out), DMTE_DATA=str(folder))
     assert (done.returncode, done.stdout, out.exists()) == (2, "", False)
     (line,) = done.stderr.splitlines()
-    assert line.startswith(f"dmte: {graph}: not as published")
+    assert line.startswith(f"dmte: {graph}: not the published file")
     assert "'dmte datasets download hepth'" in line
 
 

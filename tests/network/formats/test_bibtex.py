@@ -7,7 +7,7 @@ import pytest
 from dmte.errors import DmteWarning, NetworkError
 from dmte.network.formats.bibtex import plain, read_bibtex
 from dmte.network.formats.read import read_network
-from dmte.network.formats.source import Content
+from dmte.network.formats.source import Source
 
 LIBRARY = r"""
 A note between entries, as user@example.org writes it.
@@ -30,7 +30,7 @@ A note between entries, as user@example.org writes it.
 
 
 def test_a_bibliography_is_a_network() -> None:
-    table = read_bibtex(Content("library.bib", LIBRARY.encode()))
+    table = read_bibtex(Source("library.bib", LIBRARY.encode()))
     assert table.columns["id"] == ["Knuth84", "goedel", "paper", "Proc"]
     assert table.columns["title"] == [
         "Literate Programming",
@@ -44,10 +44,10 @@ def test_a_bibliography_is_a_network() -> None:
     assert table.place(1) == "library.bib, line 15"
 
 
-def test_citations_that_lead_out_of_it_are_counted(tmp_path: Path) -> None:
+def test_citations_of_missing_entries_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "library.bib"
     path.write_text(LIBRARY)
-    with pytest.warns(DmteWarning, match="links to ids that are not in it are left out, 1 of 4"):
+    with pytest.warns(DmteWarning, match="links to unknown ids are ignored, 1 of 4"):
         assert read_network(path).edges.tolist() == [[0, 1], [0, 3], [2, 3]]
 
 
@@ -67,7 +67,7 @@ def test_texts_alone_are_read_with_a_warning(tmp_path: Path) -> None:
         ("{BERT}: a~b\n   c", "BERT: a b c"),
     ],
 )
-def test_latex_becomes_what_it_prints(latex: str, expected: str) -> None:
+def test_latex_becomes_plain_text(latex: str, expected: str) -> None:
     assert plain(latex) == expected
 
 
@@ -79,26 +79,26 @@ def test_latex_becomes_what_it_prints(latex: str, expected: str) -> None:
         ("\n@book{", "x.bib, line 2: the entry has no key; write it as @book{key, ...}"),
         ("@book{, title={a}}", "x.bib, line 1: the entry has no key"),
         ("@book{k", "x.bib, line 1: the entry has no key"),
-        ("@book{k,\n title={a", "x.bib, line 2: the entry that begins with '@book{k,' lacks the b"),
+        ("@book{k,\n title={a", "x.bib, line 2: the entry that begins with '@book{k,' lacks the c"),
         (
             "@book{k, title={a}",
             "x.bib, line 1: the entry that begins with '@book{k,' lacks a field",
         ),
         (
             '@book{k, title="a}"}',
-            "x.bib, line 1: the entry that begins with '@book{k,' lacks the q",
+            "x.bib, line 1: the entry that begins with '@book{k,' lacks the closing q",
         ),
         (
             "@book{k, title}",
             "x.bib, line 1: the entry that begins with '@book{k,' lacks a field su",
         ),
         ("@book{k, title=,}", "x.bib, line 1: the entry that begins with '@book{k,' lacks a value"),
-        ("@book{k,}\n@book{k,}", "x.bib, line 2: the id 'k' is taken already by x.bib, line 1"),
+        ("@book{k,}\n@book{k,}", "x.bib, line 2: the id 'k' is already used by x.bib, line 1"),
         ("@book{k, a={" + "{" * 100_000, "x.bib, line 1: the entry that begins with '@book{k,'"),
     ],
     ids=lambda value: value[:30],
 )
-def test_a_malformed_bibliography_is_refused_with_its_line(
+def test_a_malformed_bibliography_raises_with_its_line(
     content: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

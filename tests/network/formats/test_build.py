@@ -1,4 +1,4 @@
-"""Two tables to one network, and everything that can be wrong with a row."""
+"""Networks from two tables, and every error in a row."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -55,20 +55,20 @@ def test_without_vertices_they_are_the_ends_in_order_of_appearance() -> None:
     assert made.edges.tolist() == [[0, 1], [2, 0]]
 
 
-def test_without_edges_there_are_none() -> None:
+def test_without_an_edge_table_there_are_no_edges() -> None:
     assert len(network({"id": ["a"], "text": ["x"]}).edges) == 0
 
 
 @pytest.mark.parametrize("edges", [{}, {"source": [], "target": []}])
-def test_an_edge_table_without_rows_is_no_edges_when_there_are_vertices(edges: Cells) -> None:
+def test_an_edge_table_without_rows_gives_no_edges(edges: Cells) -> None:
     assert len(network({"id": ["a"]}, edges).edges) == 0
 
 
-def test_a_network_is_directed_only_when_told_so() -> None:
+def test_a_network_is_undirected_by_default() -> None:
     assert network(None, {"from": ["a"], "to": ["b"]}, directed=True).directed
 
 
-def test_texts_are_empty_where_they_are_missing() -> None:
+def test_missing_texts_are_empty() -> None:
     texts = [None, math.nan, "x ", 7]
     assert network({"id": list("abcd"), "text": texts}).texts == ("", "", "x ", "7")
     assert network({"id": ["a"]}).texts == ("",)
@@ -102,7 +102,7 @@ def test_numbers_and_their_strings_are_the_same_vertex() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "  ", math.nan])
-def test_an_empty_id_is_refused_with_its_line(value: object) -> None:
+def test_an_empty_id_raises_with_its_line(value: object) -> None:
     with pytest.raises(NetworkError, match=r"v.csv, line 3: the id is empty"):
         network({"id": ["a", value]})
 
@@ -118,13 +118,13 @@ def test_an_empty_id_is_refused_with_its_line(value: object) -> None:
         ({"a": 1}, "the id is a dict"),
     ],
 )
-def test_an_id_that_is_no_string_or_number_is_refused(value: object, message: str) -> None:
+def test_an_id_that_is_not_a_string_or_number_raises(value: object, message: str) -> None:
     with pytest.raises(NetworkError, match=f"v.csv, line 2: .*{message}"):
         network({"id": [value]})
 
 
-def test_an_id_that_occurs_twice_is_refused_with_both_places() -> None:
-    message = "v.csv, line 4: the id '7' is taken already by v.csv, line 2; every"
+def test_an_id_that_occurs_twice_raises_with_both_places() -> None:
+    message = "v.csv, line 4: the id '7' is already used by v.csv, line 2; ids must be unique"
     with pytest.raises(NetworkError, match=message):
         network({"id": ["7", "8", 7.0]})
 
@@ -186,23 +186,23 @@ def test_links_in_a_set_come_in_the_same_order_every_time() -> None:
     assert made.edges[:, 1].tolist() == list(range(1, 100))
 
 
-def test_a_column_of_counts_called_references_is_no_links() -> None:
+def test_a_column_of_counts_called_references_is_not_links() -> None:
     assert len(network({"id": ["a", "b"], "references": [12, 3]}).edges) == 0
 
 
-def test_an_edge_table_is_taken_instead_of_links() -> None:
+def test_an_edge_table_takes_precedence_over_links() -> None:
     made = network({"id": ["a", "b"], "links": [["b"], []]}, {"from": ["b"], "to": ["b"]})
     assert made.edges.tolist() == [[1, 1]]
 
 
-def test_a_link_to_an_unknown_vertex_is_refused_with_its_line() -> None:
+def test_a_link_to_an_unknown_vertex_raises_with_its_line() -> None:
     message = "v.csv, line 3: the link must be one of the ids in v.csv, but there is no vertex 'c'"
     with pytest.raises(NetworkError, match=message):
         network({"id": ["a", "b"], "links": [["b"], ["c"]]})
 
 
 @pytest.mark.parametrize(("column", "bad"), [("source", "graaph"), ("target", "graphs")])
-def test_an_edge_to_an_unknown_vertex_is_refused_with_a_hint(column: str, bad: str) -> None:
+def test_an_edge_to_an_unknown_vertex_raises_with_a_hint(column: str, bad: str) -> None:
     edges = {"source": ["graph", "graph"], "target": ["tree", "tree"]}
     edges[column][1] = bad
     message = (
@@ -212,7 +212,7 @@ def test_an_edge_to_an_unknown_vertex_is_refused_with_a_hint(column: str, bad: s
         network({"id": ["graph", "tree"]}, edges)
 
 
-def test_a_text_taken_for_an_id_is_refused_without_comparing_it_to_all_others() -> None:
+def test_an_unknown_long_id_raises_without_comparing_it_to_all_others() -> None:
     texts = [f"{i} " + "many words and more of them " * 40 for i in range(2000)]
     with pytest.raises(NetworkError, match="there is no vertex"):
         network({"id": texts}, {"source": [texts[0] + "?"], "target": [texts[1]]})
@@ -226,7 +226,7 @@ NO_WEIGHTS = [
 
 
 @pytest.mark.parametrize("value", NO_WEIGHTS, ids=type)
-def test_a_weight_that_is_no_positive_finite_number_is_refused_with_its_line(value: object) -> None:
+def test_a_weight_that_is_not_positive_and_finite_raises_with_its_line(value: object) -> None:
     edges: Cells = {"source": ["a", "b"], "target": ["b", "a"], "weight": [1, value]}
     with pytest.raises(NetworkError, match=r"^e.csv, line 3: the weight is .*; weights must be"):
         network(None, edges)
@@ -239,19 +239,21 @@ def test_a_weight_may_be_written_in_any_way(value: object) -> None:
 
 
 @pytest.mark.parametrize("missing", ["source", "target"])
-def test_an_edge_without_an_end_is_refused_with_its_line(missing: str) -> None:
+def test_an_edge_without_an_end_raises_with_its_line(missing: str) -> None:
     edges: dict[str, list[object]] = {"source": ["a", "a"], "target": ["b", "b"]}
     edges[missing][1] = None
     with pytest.raises(NetworkError, match=f"e.csv, line 3: the edge has no {missing}; every edge"):
         network(None, edges)
 
 
-def test_tables_without_any_vertex_are_refused() -> None:
+def test_tables_without_any_vertex_raise() -> None:
     with pytest.raises(NetworkError, match="neither a vertex table nor an edge table"):
         network(None)
     with pytest.raises(NetworkError, match=r"v.csv holds no vertices; a network needs at least"):
         network({"id": []})
-    with pytest.raises(NetworkError, match=r"e.csv holds no edges; without vertices it needs some"):
+    with pytest.raises(
+        NetworkError, match=r"e.csv holds no edges; without a vertex table it needs some"
+    ):
         network(None, {"source": [], "target": []})
     with pytest.raises(NetworkError, match="holds no vertices"):
         network({})
@@ -259,7 +261,7 @@ def test_tables_without_any_vertex_are_refused() -> None:
 
 @pytest.mark.parametrize("vertices", [None, {"id": ["a", "b", "c"]}])
 @pytest.mark.parametrize("header", [("a", "b"), ("0", "1"), ("a", "x")])
-def test_a_delimited_edge_list_without_a_header_line_is_refused(
+def test_a_delimited_edge_list_without_a_header_line_raises(
     vertices: Cells | None, header: tuple[str, str]
 ) -> None:
     edges = table("e.csv", {header[0]: ["a", "b"], header[1]: ["c", "b"]}, delimited=True)
@@ -287,7 +289,7 @@ def test_an_error_shows_a_long_value_briefly_and_on_one_line() -> None:
         assert "\n" not in str(refusal.value)
 
 
-def test_lazy_columns_read_only_what_is_asked_for() -> None:
+def test_lazy_columns_are_read_on_first_use() -> None:
     asked: list[str] = []
 
     def read(name: str) -> list[object]:

@@ -1,4 +1,4 @@
-"""Networks from data frames of any make."""
+"""Networks from data frames of several libraries."""
 
 from collections.abc import Callable
 from typing import Any
@@ -61,7 +61,7 @@ def test_an_error_names_the_row_and_the_frame(frame: Make) -> None:
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA, pd.NaT])
-def test_whatever_pandas_calls_missing_is_missing(missing: object) -> None:
+def test_missing_values_of_pandas_are_missing(missing: object) -> None:
     cells = pd.Series(["x", missing], dtype=object)
     network = network_from_frames(pd.DataFrame({"id": [1, 2], "text": cells, "label": cells}))
     assert network.texts == ("x", "")
@@ -97,17 +97,17 @@ def test_links_in_a_frame_are_edges(frame: Make) -> None:
 @pytest.mark.parametrize(
     "thing", [pl.LazyFrame({"id": ["a"]}), 3, {"id": ["a"]}, np.zeros((2, 2))], ids=type
 )
-def test_what_is_no_frame_in_memory_is_refused(thing: Any) -> None:
+def test_an_object_that_is_not_a_frame_in_memory_raises(thing: Any) -> None:
     with pytest.raises(NetworkError, match=r"the vertices frame is a .*, which is not a data"):
         network_from_frames(thing)
 
 
-def test_frames_with_two_columns_of_one_name_are_refused() -> None:
-    with pytest.raises(NetworkError, match="the edges frame has two columns of one name"):
+def test_frames_with_two_columns_of_one_name_raise() -> None:
+    with pytest.raises(NetworkError, match="the edges frame has columns with equal names"):
         network_from_frames(None, pd.DataFrame([["a", "b"]], columns=["source", "source"]))
 
 
-def test_a_frame_without_rows_is_refused_or_no_edges(frame: Make) -> None:
+def test_an_empty_frame_raises_for_vertices_and_means_no_edges(frame: Make) -> None:
     with pytest.raises(NetworkError, match="the vertices frame holds no vertices"):
         network_from_frames(frame({"id": []}))
     edgeless = network_from_frames(frame({"id": ["a"]}), frame({"source": [], "target": []}))

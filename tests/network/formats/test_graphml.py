@@ -1,4 +1,4 @@
-"""GraphML files, whole, damaged and hostile."""
+"""GraphML files: valid, damaged and malicious."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def refusal(content: str | bytes) -> str:
     return str(error.value)
 
 
-def test_a_file_of_networkx_is_the_network_it_was() -> None:
+def test_a_file_of_networkx_gives_the_same_network() -> None:
     graph = networkx.Graph()
     graph.add_node("a", text="red fox & <hen>", label="animal")
     graph.add_node("b", text="ein Bau, größer", label="place")
@@ -56,13 +56,13 @@ def test_defaults_prefixes_and_nested_graphs_are_understood() -> None:
     assert network.edge_weights.tolist() == [3]
 
 
-def test_directed_edges_are_a_question_of_the_reader() -> None:
+def test_declared_directions_are_ignored_with_a_warning() -> None:
     content = graphml(
         '<graph edgedefault="directed"><node id="a"><data key="t">x</data></node>'
         '<edge source="a" target="a"/></graph>'
     )
     Path("g.graphml").write_text(content)
-    with pytest.warns(DmteWarning, match=r"g.graphml says that its edges are directed; they are"):
+    with pytest.warns(DmteWarning, match=r"g.graphml declares its edges directed, but they are"):
         assert not read_network("g.graphml").directed
 
 
@@ -83,16 +83,19 @@ BOMB = "<!DOCTYPE lolz [<!ENTITY a 'lol'>" + "".join(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "g.graphml, line 1: not XML (no element found); the file is damaged, or no GraphML"),
+        (
+            "",
+            "g.graphml, line 1: not XML (no element found); the file is damaged, or is not GraphML",
+        ),
         ("id,text\n", "g.graphml, line 1: not XML (syntax error)"),
         ("<graphml>\n<graph>\n</graphml>", "g.graphml, line 3: not XML (mismatched tag)"),
         ("<graphml><graph>", "g.graphml, line 1: not XML (no element found)"),
         ("<html></html>", "g.graphml holds no graph; GraphML has a <graph> in a <graphml>"),
         (graphml("<graph/>"), "g.graphml holds no vertices; a network needs at least one"),
-        (graphml("<graph><node/></graph>"), "g.graphml, line 1: the <node> has no id; every one"),
+        (graphml("<graph><node/></graph>"), "g.graphml, line 1: the <node> has no id; it is"),
         (
             graphml('<graph><node id="a"/><edge source="a"/></graph>'),
-            "g.graphml, line 1: the <edge> has no target; every one needs one",
+            "g.graphml, line 1: the <edge> has no target; it is required",
         ),
         (
             graphml('<graph><node id="a"/>\n<edge source="a" target="b"/></graph>'),
@@ -100,13 +103,13 @@ BOMB = "<!DOCTYPE lolz [<!ENTITY a 'lol'>" + "".join(
         ),
         (
             graphml('<graph><node id="a"/>\n<node id="a"/></graph>'),
-            "g.graphml, line 2: the id 'a' is taken already by g.graphml, line 1",
+            "g.graphml, line 2: the id 'a' is already used by g.graphml, line 1",
         ),
-        (graphml("<graph><hyperedge/></graph>"), "g.graphml, line 1: hyperedges join several"),
-        (f"{BOMB}]><graphml>&i;</graphml>", "g.graphml, line 1: a document type (DOCTYPE) may"),
+        (graphml("<graph><hyperedge/></graph>"), "g.graphml, line 1: hyperedges are not supported"),
+        (f"{BOMB}]><graphml>&i;</graphml>", "g.graphml, line 1: a document type (DOCTYPE) is"),
         (
             "<!DOCTYPE x SYSTEM 'file:///etc/passwd'><graphml/>",
-            "g.graphml, line 1: a document type (DOCTYPE) may define entities and is refused",
+            "g.graphml, line 1: a document type (DOCTYPE) is not allowed",
         ),
         ("<graphml>&undefined;</graphml>", "g.graphml, line 1: not XML (undefined entity)"),
         ("<g>" * 200_000, "g.graphml, line 1: not XML (no element found)"),
@@ -115,10 +118,10 @@ BOMB = "<!DOCTYPE lolz [<!ENTITY a 'lol'>" + "".join(
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_a_malformed_graph_is_refused_with_its_line(content: str | bytes, message: str) -> None:
+def test_a_malformed_graph_raises_with_its_line(content: str | bytes, message: str) -> None:
     assert refusal(content).startswith(message)
 
 
-def test_a_graph_is_no_table() -> None:
-    with pytest.raises(NetworkError, match=r"g.graphml ends in '.graphml'; tables are read from"):
+def test_a_graph_cannot_be_read_as_a_table() -> None:
+    with pytest.raises(NetworkError, match=r"g.graphml ends in '.graphml'; it must be one of"):
         read_tables("g.graphml")

@@ -1,4 +1,4 @@
-"""JSON Lines and JSON documents, of plain records and of works."""
+"""JSON Lines and JSON documents with plain records or works."""
 
 import json
 from pathlib import Path
@@ -57,11 +57,11 @@ def check_openalex(network: TextualNetwork) -> None:
 def test_openalex_works_are_a_network(wrapping: str) -> None:
     document = {"meta": {"count": 2}, wrapping: OPENALEX} if wrapping else OPENALEX
     Path("works.json").write_text(json.dumps(document))
-    with pytest.warns(DmteWarning, match=r"works.json: links to ids that are not in .*, 1 of 2"):
+    with pytest.warns(DmteWarning, match=r"works.json: links to unknown ids are ignored, 1 of 2"):
         check_openalex(read_network("works.json"))
 
 
-def test_openalex_works_may_stand_one_on_a_line() -> None:
+def test_openalex_works_are_read_one_per_line() -> None:
     Path("works.jsonl").write_text("\n".join(map(json.dumps, OPENALEX)))
     with pytest.warns(DmteWarning, match="1 of 2"):
         check_openalex(read_network("works.jsonl"))
@@ -79,7 +79,7 @@ def test_csl_json_is_read_with_its_keywords() -> None:
     assert network.edges.tolist() == [[1, 0]]
 
 
-def test_plain_records_are_a_table_and_their_links_must_be_right() -> None:
+def test_unknown_links_of_plain_records_raise() -> None:
     Path("v.json").write_text('[{"id": 1, "text": "x", "links": [2]}, {"id": 2}]')
     assert read_network("v.json").edges.tolist() == [[0, 1]]
     message = refusal("v.json", '[{"id": 1, "text": "x", "links": [3]}]')
@@ -89,29 +89,32 @@ def test_plain_records_are_a_table_and_their_links_must_be_right() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "v.json, line 1: not JSON at character 1 (Expecting value); check it, or name a"),
+        ("", "v.json, line 1: not JSON at character 1 (Expecting value); fix it, or rename a"),
         ('[{"id": 1},\n{"id"]', "v.json, line 2: not JSON at character 6 (Expecting ':'"),
-        ('{"id": 1}\n{"id": 2}', "v.json, line 2: not JSON at character 1 (Extra data); check it"),
-        ('{"id": 1}', "v.json holds no list of records; write a list of objects, such as"),
-        ('{"results": 7}', "v.json holds no list of records"),
+        ('{"id": 1}\n{"id": 2}', "v.json, line 2: not JSON at character 1 (Extra data); fix it"),
+        ('{"id": 1}', "v.json does not hold a list of records; write a list of objects, such as"),
+        ('{"results": 7}', "v.json does not hold a list of records"),
         ("[1]", "v.json, record 1: found a int where an object is expected; write one object per"),
-        ("[" * 200_000, "v.json: a number is too long or lists are too deep; simplify it"),
+        ("[" * 200_000, "v.json: a number is too long or lists are nested too deeply; simplify it"),
         ("[]", "v.json holds no vertices; a network needs at least one"),
-        (r'[{"id": "\ud800"}]', r'v.json, record 1: the escape "\ud800" is half a character'),
+        (
+            r'[{"id": "\ud800"}]',
+            r'v.json, record 1: the escape "\ud800" is half of a surrogate pair',
+        ),
         (
             '[{"id": 1, "abstract_inverted_index": {"a": 3}}]',
-            "v.json, record 1: the abstract_inverted_index must hold a list of places for every",
+            "v.json, record 1: the abstract_inverted_index must hold a list of positions for every",
         ),
         ('[{"id": 1, "abstract_inverted_index": []}]', "v.json, record 1: the abstract_inverted_"),
         ('[{"id": {"a": 1}, "issued": 1}]', "v.json, record 1: the id is a dict, {'a': 1}; give"),
     ],
     ids=lambda value: value[:30],
 )
-def test_a_malformed_document_is_refused_with_its_place(content: str, message: str) -> None:
+def test_a_malformed_document_raises_with_its_place(content: str, message: str) -> None:
     assert refusal("v.json", content).startswith(message)
 
 
-def test_works_that_say_little_of_themselves_keep_their_keywords(tmp_path: Path) -> None:
+def test_works_with_few_fields_keep_their_keywords(tmp_path: Path) -> None:
     works = [
         {"id": "a", "title": "One", "abstract": "t", "keyword": "k1, k2"},
         {"id": "b", "title": "Two", "keywords": ["k2"]},

@@ -91,38 +91,37 @@ def test_a_link_is_found_by_place_folder_name_or_alias(link: str, target: str) -
     assert links(read_network(folder)) == {("start", target)}
 
 
-def test_a_note_beside_the_link_is_meant_before_others_of_its_name() -> None:
+def test_a_note_in_the_same_folder_takes_precedence() -> None:
     folder = write(a__start="[[twin]]", a__twin="x", b__twin="y")
     assert links(read_network(folder)) == {("a/start", "a/twin")}
 
 
-def test_names_that_differ_in_case_are_told_apart_by_it() -> None:
+def test_a_link_prefers_the_name_in_its_own_case() -> None:
     folder = write(start="[[x/Note]] [[x/note]]", x__Note="a", x__note="b")
     if len(list(Path("vault/x").iterdir())) == 2:  # as file systems go
         assert links(read_network(folder)) == {("start", "x/Note"), ("start", "x/note")}
 
 
-def test_links_that_lead_nowhere_are_counted_and_told_of() -> None:
+def test_unresolved_links_are_counted_in_warnings() -> None:
     folder = write(
         start="[[twin]] [[gone]] [lost](../lost.md) [[b/twin]]", a__twin="x", b__twin="y"
     )
     with pytest.warns(DmteWarning) as given:
         assert links(read_network(folder)) == {("start", "b/twin")}
     assert [str(warning.message) for warning in given] == [
-        "vault: links to what is no note here are left out, 2 in all: gone in start, "
+        "vault: links that do not lead to a note are ignored, 2 in all: gone in start, "
         "../lost.md in start",
-        "vault: links that could lead to several notes of the same name are left out, 1 in all: "
-        "twin in start",
+        "vault: links that match several notes are ignored, 1 in all: twin in start",
     ]
 
 
-def test_ids_stay_unique_where_only_suffixes_differ() -> None:
+def test_ids_stay_unique_if_only_suffixes_differ() -> None:
     folder = write(a="[[b]]", b="x")
     (folder / "a.markdown").write_text("[[b]]")
     assert read_network(folder).ids == ("a", "a.md", "b")
 
 
-def test_hidden_folders_modules_and_models_are_not_looked_into() -> None:
+def test_hidden_folders_modules_and_models_are_skipped() -> None:
     folder = write(a="[[b]]", b="x")
     for name in (".obsidian", ".git", ".trash", "node_modules", "model"):
         (folder / name).mkdir()
@@ -133,19 +132,21 @@ def test_hidden_folders_modules_and_models_are_not_looked_into() -> None:
     assert read_network(folder).ids == ("a", "b")
 
 
-def test_links_of_the_file_system_in_a_circle_end() -> None:
+def test_a_circle_of_symbolic_links_is_not_followed() -> None:
     folder = write(a="[[b]]", b="x")
     (folder / "again").symlink_to("../vault", target_is_directory=True)
-    with pytest.warns(DmteWarning, match="vault/again is a link to a folder and not followed"):
+    with pytest.warns(
+        DmteWarning, match="symbolic links to folders are not followed, 1 in all: vault/again"
+    ):
         assert read_network(folder).ids == ("a", "b")
     (folder / "c.md").symlink_to("c.md")
-    assert refusal(folder).startswith("vault/c.md is no file that can be read")
+    assert refusal(folder).startswith("vault/c.md is not a readable file")
 
 
-def test_a_pipe_with_the_name_of_a_note_is_refused_and_not_waited_for() -> None:
+def test_a_pipe_with_the_name_of_a_note_raises_without_waiting() -> None:
     folder = write(a="x")
     os.mkfifo(folder / "pipe.md")
-    assert refusal(folder).startswith("vault/pipe.md is no file that can be read")
+    assert refusal(folder).startswith("vault/pipe.md is not a readable file")
 
 
 @pytest.mark.parametrize(
@@ -153,15 +154,17 @@ def test_a_pipe_with_the_name_of_a_note_is_refused_and_not_waited_for() -> None:
     [
         (b"\xff\xfea\0", "vault/bad.md is UTF-16; convert it to UTF-8"),
         (b"na\xefve", "vault/bad.md, line 1: byte 2 is 0xef, which is not UTF-8; convert the file"),
-        (b"a\n\0", "vault/bad.md, line 2: byte 2 is NUL, which no text holds"),
-        (b"PK\x03\x04\xff", "vault/bad.md begins like a zip file"),
+        (b"a\n\0", "vault/bad.md, line 2: byte 2 is NUL, which text cannot contain"),
+        (b"PK\x03\x04\xff", "vault/bad.md looks like a zip file"),
     ],
 )
-def test_a_file_that_is_no_text_is_named(content: bytes, message: str) -> None:
+def test_a_file_that_is_not_text_raises_with_its_name(content: bytes, message: str) -> None:
     assert refusal(write(a="x", bad=content)).startswith(message)
 
 
-def test_a_folder_that_cannot_be_listed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_listed_raises_with_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     folder = write(a="x", locked__b="y")
     listing = os.scandir
 
@@ -174,7 +177,7 @@ def test_a_folder_that_cannot_be_listed_is_named(monkeypatch: pytest.MonkeyPatch
     assert refusal(folder) == "vault/locked cannot be listed: Permission denied"
 
 
-def test_two_files_side_by_side_make_it_the_layout_of_cane() -> None:
+def test_data_and_graph_files_take_precedence_over_notes() -> None:
     folder = write(a="[[b]]", b="x")
     (folder / "data.txt").write_text("one\ntwo\n")
     assert read_network(folder).ids == ("a", "b")
@@ -182,10 +185,12 @@ def test_two_files_side_by_side_make_it_the_layout_of_cane() -> None:
     assert read_network(folder).texts == ("one", "two")
 
 
-def test_a_half_of_that_layout_is_refused_by_what_is_missing() -> None:
+def test_one_of_the_two_files_raises_with_the_missing_one() -> None:
     Path("half").mkdir()
     Path("half/data.txt").write_text("one\n")
-    assert refusal(Path("half")).startswith("half holds no graph.txt; a network's folder has")
+    assert refusal(Path("half")).startswith(
+        "half does not contain graph.txt; it needs data.txt with"
+    )
 
 
 PIECES = rb"""[[a]] [[b| ]] [x]( a.md) ` ``` --- tags:[ ] # #t <!-- %% [x]:a.md [^1] \\ ../ &#"""

@@ -1,4 +1,4 @@
-"""Folders in the layout of CANE, data sets by name, and writing networks down."""
+"""Reading and writing: folders in the layout of CANE, data sets by name, tables."""
 
 import json
 from contextlib import suppress
@@ -67,7 +67,7 @@ def test_a_folder_is_a_network() -> None:
     assert not network.directed
 
 
-def test_a_folder_is_directed_when_told_so() -> None:
+def test_a_folder_can_be_read_as_directed() -> None:
     assert read_folder(folder(data="a\nb\n", graph="0 1\n"), directed=True).directed
 
 
@@ -104,7 +104,7 @@ def test_a_last_vertex_without_a_label_may_lack_its_line_feed() -> None:
     ("group", "num_lines"),
     [("x\n", 1), ("x", 1), ("x\ny\nz\nw\n", 4), ("x\ny\nz\n\n", 4), ("x\ny\nz\nw", 4), ("", 0)],
 )
-def test_labels_that_are_too_few_or_too_many_are_refused(group: str, num_lines: int) -> None:
+def test_labels_that_are_too_few_or_too_many_raise(group: str, num_lines: int) -> None:
     message = refusal(data="a\nb\nc\n", graph="", group=group)
     start = f"net/group.txt has {num_lines} lines, but data.txt has 3 texts; write one line per"
     assert message.startswith(start)
@@ -115,49 +115,51 @@ def test_labels_that_are_too_few_or_too_many_are_refused(group: str, num_lines: 
     [
         ("0", "found 1 fields where 2 are expected; a line is two vertex numbers and"),
         ("0 1 2", "found 3 fields where 2 are expected"),
-        ("0 x", "'x' is not a vertex number; vertices are the whole numbers from 0"),
+        ("0 x", "'x' is not a vertex number; vertices are numbered from 0"),
         ("1.0 1", "'1.0' is not a vertex number"),
         ("0 1_0", "'1_0' is not a vertex number"),
         ("0 ١", "'١' is not a vertex number"),
         ("0 --1", "'--1' is not a vertex number"),
-        ("-1 0", "the vertex -1 is negative; vertices are counted from 0"),
+        ("-1 0", "the vertex -1 is negative; vertices are numbered from 0"),
         ("0 2", "the vertex 2 is out of range: data.txt has 2 texts, for vertices 0 to 1; every"),
         (f"0 {'9' * 5000}", f"the vertex {'9' * 40} is out of range: data.txt has 2 texts"),
     ],
     ids=lambda value: value[:20],
 )
-def test_a_bad_line_of_the_graph_is_refused_with_its_number(line: str, message: str) -> None:
+def test_a_bad_line_of_the_graph_raises_with_its_number(line: str, message: str) -> None:
     found = refusal(data="a\nb\n", graph=f"0 1\n\n{line}\n")
     assert found.startswith(f"net/graph.txt, line 3: {message}")
 
 
-def test_a_first_line_of_four_fields_is_refused() -> None:
+def test_a_first_line_of_four_fields_raises() -> None:
     message = refusal(data="a\n", graph="0 0 1 1\n")
     assert message.startswith("net/graph.txt, line 1: found 4 fields where 2 or 3 are expected")
 
 
 @pytest.mark.parametrize("weight", ["0", "-1", "nan", "inf", "x"])
-def test_a_bad_weight_is_refused_with_its_line(weight: str) -> None:
+def test_a_bad_weight_raises_with_its_line(weight: str) -> None:
     message = refusal(data="a\n", graph=f"0 0 1\n0 0 {weight}\n")
     assert message.startswith(f"net/graph.txt, line 2: the weight is {weight!r}; weights must be")
 
 
 @pytest.mark.parametrize("name", ["data", "graph", "group"])
-def test_a_byte_that_is_not_utf_8_is_refused_with_file_and_line(name: str) -> None:
+def test_a_byte_that_is_not_utf_8_raises_with_file_and_line(name: str) -> None:
     contents: dict[str, str | bytes] = {"data": "a\n", "graph": "", "group": "x\n"}
     message = refusal(**{**contents, name: b"\n\xff\n"})
     assert message.startswith(f"net/{name}.txt, line 2: byte 1 is 0xff, which is not UTF-8")
 
 
-def test_a_folder_without_texts_is_refused() -> None:
-    assert refusal(data="", graph="") == "net/data.txt is empty; it needs a line per vertex"
+def test_a_folder_without_texts_raises() -> None:
+    assert refusal(data="", graph="") == "net/data.txt is empty; it must have one line per vertex"
 
 
 @pytest.mark.parametrize("name", ["data", "graph"])
-def test_a_missing_file_is_refused_by_name(name: str) -> None:
+def test_a_missing_file_raises_by_name(name: str) -> None:
     contents: dict[str, str | bytes] = {"data": "a\n", "graph": "0 0\n"}
     del contents[name]
-    assert refusal(**contents).startswith(f"net holds no {name}.txt; a network's folder has data")
+    assert refusal(**contents).startswith(
+        f"net does not contain {name}.txt; it needs data.txt with"
+    )
 
 
 CHARACTERS = 'aé😀 \t\r\n\0\x0b\x0c\x1c\x85\u2028\ufeff;,"\\'
@@ -165,7 +167,7 @@ CHARACTERS = 'aé😀 \t\r\n\0\x0b\x0c\x1c\x85\u2028\ufeff;,"\\'
 
 @st.composite
 def small_networks(draw: st.DrawFn) -> dict[str, Any]:
-    """The fields of a network; making it draws random numbers, which strategies must not."""
+    """The fields of a network; a strategy must not draw random numbers, as making it would."""
     vertex, weight = st.integers(0, 3), st.floats(1e-300, 1e300)
     edges = draw(st.lists(st.tuples(vertex, vertex, weight), max_size=5))
     weights = torch.tensor([edge[2] for edge in edges], dtype=torch.float64)
@@ -193,7 +195,7 @@ def test_tables_are_read_back_as_they_were_written(fields: dict[str, Any]) -> No
 
 @given(fields=small_networks())
 @settings(max_examples=50, deadline=None, derandomize=True)
-def test_a_folder_is_read_back_but_for_line_breaks(fields: dict[str, Any]) -> None:
+def test_a_folder_is_read_back_except_for_line_breaks(fields: dict[str, Any]) -> None:
     network = TextualNetwork(**fields)
     with TemporaryDirectory() as place:
         write_folder(network, Path(place) / "net")
@@ -228,21 +230,25 @@ def test_a_folder_takes_only_numbered_vertices_and_labels_of_one_word(pair: Text
     labelled = TextualNetwork(
         ids=numbered.ids, texts=numbered.texts, edges=numbered.edges, labels=pair.labels
     )
-    with pytest.raises(NetworkError, match="the label 'two words' is empty or holds white space"):
+    with pytest.raises(
+        NetworkError, match="the label 'two words' is empty or contains white space"
+    ):
         write_folder(labelled, Path("other"))
     assert not Path("other").exists()
 
 
 @pytest.mark.parametrize("bad", ["", " a", "a\n"])
-def test_names_that_no_reader_keeps_are_not_written(bad: str) -> None:
+def test_names_that_would_change_on_reading_are_not_written(bad: str) -> None:
     network = TextualNetwork(ids=(bad,), texts=("",), edges=torch.zeros((0, 2), dtype=torch.int64))
-    with pytest.raises(NetworkError, match="empty or begins or ends in white space"):
+    with pytest.raises(NetworkError, match="empty, or begins or ends with white space"):
         write_tables(network, Path("v.jsonl"), Path("e.jsonl"))
 
 
-def test_half_a_character_is_not_written(pair: TextualNetwork) -> None:
+def test_half_of_a_surrogate_pair_is_not_written(pair: TextualNetwork) -> None:
     broken = TextualNetwork(ids=pair.ids, texts=("x", "\ud800"), edges=pair.edges)
-    with pytest.raises(NetworkError, match=r"v.jsonl cannot be written: .* half a character"):
+    with pytest.raises(
+        NetworkError, match=r"v.jsonl cannot be written: .* half of a surrogate pair"
+    ):
         write_tables(broken, Path("v.jsonl"), Path("e.jsonl"))
     assert not list(Path().iterdir())
 
@@ -265,7 +271,7 @@ def test_existing_folders_are_not_overwritten() -> None:
     assert [path.name for path in Path("other").iterdir()] == ["group.txt"]
 
 
-def test_tables_are_written_only_where_they_can_be_read_again(pair: TextualNetwork) -> None:
+def test_tables_are_written_only_to_readable_paths(pair: TextualNetwork) -> None:
     with pytest.raises(NetworkError, match=r"v.csv must end in .jsonl or .ndjson"):
         write_tables(pair, Path("v.csv"), Path("e.jsonl"))
     with pytest.raises(NetworkError, match=r"v.jsonl cannot hold both tables; give two files"):
@@ -273,7 +279,7 @@ def test_tables_are_written_only_where_they_can_be_read_again(pair: TextualNetwo
     with pytest.raises(NetworkError, match=r"no/v.jsonl cannot be written: No such file"):
         write_tables(pair, Path("no/v.jsonl"), Path("no/e.jsonl"))
     Path("file").touch()
-    with pytest.raises(NetworkError, match="file/net cannot be made"):
+    with pytest.raises(NetworkError, match="file/net cannot be created"):
         write_folder(read_folder(folder(data="a\n", graph="")), Path("file/net"))
 
 
@@ -319,7 +325,7 @@ def test_a_table_of_texts_without_ids_is_not_taken_for_edges() -> None:
         read_network("pages.csv")
 
 
-def test_columns_are_named_where_they_are_not_obvious() -> None:
+def test_unusual_columns_can_be_named() -> None:
     Path("pages.csv").write_text("doi,words,out\na,red fox,b\nb,den,\n")
     columns = Columns(id="doi", text="words", links="out")
     network = read_network("pages.csv", columns=columns)
@@ -327,12 +333,12 @@ def test_columns_are_named_where_they_are_not_obvious() -> None:
     Path("e.csv").write_text("id,x,y\n1,a,b\n")
     assert read_network("e.csv", columns=Columns(source="x", target="y")).ids == ("a", "b")
     for source in ("concepts", "."):
-        with pytest.raises(NetworkError, match="has neither columns nor a format to name"):
+        with pytest.raises(NetworkError, match="columns and --format apply only to files"):
             read_network(source, columns=columns)
 
 
-def test_a_folder_of_nothing_and_a_model_are_refused() -> None:
-    with pytest.raises(NetworkError, match=r". holds neither data.txt and graph.txt nor a Markdow"):
+def test_a_folder_of_nothing_and_a_model_raise() -> None:
+    with pytest.raises(NetworkError, match=r". holds neither data.txt and graph.txt nor Markdown"):
         read_network(".")
     for name in ("manifest.json", "vectors-0.safetensors", "README.md"):
         Path(name).touch()
@@ -350,14 +356,14 @@ def test_a_name_is_the_data_set_and_a_path_is_the_folder() -> None:
 
 
 @pytest.mark.parametrize("source", ["nope", "x" * 5000, "a\0b", ""])
-def test_anything_else_is_refused_with_what_is_accepted(source: str) -> None:
+def test_anything_else_raises_with_what_is_accepted(source: str) -> None:
     with pytest.raises(NetworkError) as error:
         read_network(source)
     for accepted in [*DATASETS, "data.txt", ".csv", ".jsonl", "links"]:
         assert accepted in str(error.value)
 
 
-def test_what_does_not_exist_is_said_to_be_missing(tmp_path: Path) -> None:
+def test_a_missing_path_raises(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     for name in ("nots", "papers.cvs"):
         with pytest.raises(NetworkError, match="does not exist"):
@@ -367,21 +373,21 @@ def test_what_does_not_exist_is_said_to_be_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["README.md", "Roses.MDX"])
-def test_a_single_note_is_refused_with_its_folder(tmp_path: Path, name: str) -> None:
+def test_a_single_note_raises_with_its_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("[[b]]")
     with pytest.raises(NetworkError, match="single Markdown file") as error:
         read_network(tmp_path / name)
-    assert str(error.value).endswith(f"give {tmp_path} for the folder that it is in")
+    assert str(error.value).endswith(f"give the folder {tmp_path}")
 
 
-def test_what_was_refused_is_not_proposed(tmp_path: Path) -> None:
+def test_a_name_is_not_suggested_for_itself(tmp_path: Path) -> None:
     for name in ("notes.txt", "notes.tsv"):
         (tmp_path / name).touch()
     with pytest.raises(NetworkError, match=r"did you mean .*/notes\.tsv\?"):
         read_network(tmp_path / "notes.txt")
 
 
-def test_a_data_set_that_is_not_here_says_where_to_put_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_data_set_raises_with_its_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     needed = "set DMTE_DATA to a folder that holds cora/data.txt and cora/graph.txt and cora/group"
     with pytest.raises(NetworkError, match=f"DMTE_DATA is not set; {needed}"):
         read_network("cora")
@@ -409,7 +415,7 @@ def test_the_bundled_concepts_are_a_labelled_network_of_links() -> None:
     assert set(network.edges.flatten().tolist()) == set(range(network.num_vertices))
 
 
-def test_cora_is_what_the_design_says(real_data: Path) -> None:
+def test_cora_has_the_documented_size(real_data: Path) -> None:
     network = read_network("cora")
     assert find_dataset("cora") == real_data / "cora"
     pairs, _ = network.distinct_edges()
@@ -423,14 +429,14 @@ def test_cora_is_what_the_design_says(real_data: Path) -> None:
 
 
 @pytest.mark.usefixtures("real_data")
-def test_hepth_is_what_the_design_says() -> None:
+def test_hepth_has_the_documented_size() -> None:
     network = read_network("hepth")
     assert (network.num_vertices, len(network.edges), network.labels) == (1038, 1990, None)
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("real_data")
-def test_dblp_is_what_the_design_says() -> None:
+def test_dblp_has_the_documented_size() -> None:
     network = read_network("dblp")
     assert (network.num_vertices, len(network.edges)) == (60744, 52914)
     assert len(network.classes) == 4

@@ -1,4 +1,4 @@
-"""Bytes from files, packed files and standard input."""
+"""Bytes from files, compressed files and standard input."""
 
 import gzip
 import io
@@ -11,7 +11,7 @@ import pytest
 
 from dmte.errors import NetworkError
 from dmte.network.formats.read import read_network, read_tables
-from dmte.network.formats.source import kind_of, read_content
+from dmte.network.formats.source import kind_of, open_source
 
 ROWS = "id,text,links\na,red fox,b\nb,a den,\n"
 
@@ -23,7 +23,7 @@ def _empty_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def pack(name: str, content: bytes) -> bytes:
-    """Return the content packed as the last suffix of the name says."""
+    """Compress the content according to the last suffix of the name."""
     if name.endswith(".gz"):
         return gzip.compress(content)
     sink = pa.BufferOutputStream()
@@ -39,7 +39,7 @@ def pipe(monkeypatch: pytest.MonkeyPatch, content: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ["v.csv.gz", "v.csv.zst", "V.CSV.GZ", "v.tsv.zst"])
-def test_a_packed_file_is_read_as_what_is_in_it(name: str) -> None:
+def test_a_compressed_file_is_read(name: str) -> None:
     content = ROWS.replace(",", "\t") if "tsv" in name else ROWS
     Path(name).write_bytes(pack(name.lower(), content.encode()))
     network = read_network(name)
@@ -47,7 +47,7 @@ def test_a_packed_file_is_read_as_what_is_in_it(name: str) -> None:
     assert read_tables(name).fingerprint() == network.fingerprint()
 
 
-def test_several_packed_pieces_are_one_file() -> None:
+def test_concatenated_compressed_files_are_one_file() -> None:
     for name in ("v.csv.gz", "v.csv.zst"):
         half = len(ROWS) // 2
         Path(name).write_bytes(pack(name, ROWS[:half].encode()) + pack(name, ROWS[half:].encode()))
@@ -55,15 +55,15 @@ def test_several_packed_pieces_are_one_file() -> None:
 
 
 @pytest.mark.parametrize("name", ["v.csv.gz", "v.csv.zst"])
-def test_a_damaged_packing_is_refused_in_one_line(name: str) -> None:
+def test_damaged_compression_raises_in_one_line(name: str) -> None:
     whole = pack(name, b"id,text\n" + bytes(range(32, 127)) * 9)
     kind = "gzip" if name.endswith("gz") else "zstd"
     for content, message in (
-        (b"", f"{name} is empty, which no .{name.split('.')[-1]} file is; fetch it again"),
-        (b"id,text\na,b\n", f"{name} is not a {kind} file, or damaged: "),
-        (whole[:-5], f"{name} is a {kind} file that ends too early; fetch it again"),
-        (whole[: len(whole) // 2], f"{name} is a {kind} file that ends too early; fetch it again"),
-        (whole + b"junk" * 5, f"{name} is not a {kind} file, or damaged: "),
+        (b"", f"{name} is empty, so it is not a .{name.split('.')[-1]} file; download it again"),
+        (b"id,text\na,b\n", f"{name} is not a {kind} file, or is damaged: "),
+        (whole[:-5], f"{name} is a truncated {kind} file; download it again"),
+        (whole[: len(whole) // 2], f"{name} is a truncated {kind} file; download it again"),
+        (whole + b"junk" * 5, f"{name} is not a {kind} file, or is damaged: "),
     ):
         Path(name).write_bytes(content)
         with pytest.raises(NetworkError) as error:
@@ -75,16 +75,19 @@ def test_a_damaged_packing_is_refused_in_one_line(name: str) -> None:
 @pytest.mark.parametrize(
     ("beginning", "message"),
     [
-        (b"\x1f\x8b\x08", "v.csv begins like a gzip file; unpack it, or let its name end in .gz"),
-        (b"\x28\xb5\x2f\xfd", "v.csv begins like a zstd file"),
-        (b"PK\x03\x04", "v.csv begins like a zip file, as spreadsheets do"),
-        (b"PAR1", "v.csv begins like a Parquet file"),
-        (b"%PDF-1.4\n", "v.csv begins like a PDF file"),
+        (
+            b"\x1f\x8b\x08",
+            "v.csv looks like a gzip file; decompress it, or rename it to end in .gz",
+        ),
+        (b"\x28\xb5\x2f\xfd", "v.csv looks like a zstd file"),
+        (b"PK\x03\x04", "v.csv looks like a zip file or spreadsheet"),
+        (b"PAR1", "v.csv looks like a Parquet file"),
+        (b"%PDF-1.4\n", "v.csv looks like a PDF file"),
         (b"\xff\xfe", "v.csv is UTF-16; convert it to UTF-8"),
         (b"ab", "v.csv, line 1: byte 2 is 0xff, which is not UTF-8"),
     ],
 )
-def test_a_file_of_another_kind_is_named(beginning: bytes, message: str) -> None:
+def test_a_file_of_another_kind_raises_with_its_kind(beginning: bytes, message: str) -> None:
     Path("v.csv").write_bytes(beginning + b"\xff\x00\xff")
     with pytest.raises(NetworkError, match="^" + message.replace("(", r"\(")):
         read_network("v.csv")
@@ -96,7 +99,7 @@ def test_a_line_of_ten_megabytes_is_read() -> None:
     assert len(read_network("v.jsonl").texts[0]) == len(text)
 
 
-def test_standard_input_is_json_lines_unless_a_format_is_named(
+def test_standard_input_is_json_lines_by_default(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pipe(monkeypatch, '{"id": "a", "text": "x", "links": ["b"]}\n{"id": "b"}\n')
@@ -107,7 +110,7 @@ def test_standard_input_is_json_lines_unless_a_format_is_named(
     assert read_network("-", format=".csv.gz").texts == ("red fox", "a den")
 
 
-def test_a_format_is_that_of_standard_input_alone_beside_a_file(
+def test_a_format_applies_to_standard_input_but_not_to_a_file_beside_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     Path("e.jsonl").write_text('{"source": "a", "target": "b"}')
@@ -122,30 +125,30 @@ def test_standard_input_is_named_in_errors(monkeypatch: pytest.MonkeyPatch) -> N
     pipe(monkeypatch, '{"id": "a"}\n{"id"')
     with pytest.raises(NetworkError, match=r"^standard input, line 2: not JSON at character 6"):
         read_network("-")
-    with pytest.raises(NetworkError, match="standard input can be read once only"):
+    with pytest.raises(NetworkError, match="only one table can come from standard input"):
         read_tables("-", "-")
     monkeypatch.setattr(sys, "stdin", None)
-    with pytest.raises(NetworkError, match="standard input cannot be read; pipe something"):
+    with pytest.raises(NetworkError, match="standard input cannot be read; pipe data"):
         read_network("-")
 
 
-def test_an_unknown_format_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(NetworkError, match=r"the format 'xml' of - is neither .*\.graphml"):
+def test_an_unknown_format_raises_with_the_known_ones() -> None:
+    with pytest.raises(NetworkError, match=r"the format 'xml' of - is not a data set .*\.graphml"):
         read_network("-", format="xml")
-    with pytest.raises(NetworkError, match=r"the format is 'xml'; tables are read from \.csv"):
+    with pytest.raises(NetworkError, match=r"the format is 'xml'; it must be one of \.csv"):
         read_tables("-", None, format="xml")
 
 
-def test_what_the_zstd_program_packs_is_read() -> None:
+def test_output_of_the_zstd_program_is_read() -> None:
     Path("v.csv").write_text(ROWS)
     try:
         subprocess.run(["zstd", "-q", "v.csv"], check=True)
     except FileNotFoundError:
         pytest.skip("there is no zstd program here")
-    assert read_content(Path("v.csv.zst")).text() == ROWS
+    assert open_source(Path("v.csv.zst")).text() == ROWS
 
 
-def test_the_kind_is_the_suffix_below_the_packing() -> None:
+def test_the_kind_ignores_the_suffix_of_the_compression() -> None:
     assert [kind_of(Path(name)) for name in ("a.b.JSON", "a.csv.gz", "gz", "a.gz", ".gz")] == [
         ".json",
         ".csv",

@@ -1,4 +1,4 @@
-"""CSV, TSV, JSON Lines and Parquet files, whole and damaged."""
+"""CSV, TSV, JSON Lines and Parquet files: valid and damaged."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dmte.errors import NetworkError
 from dmte.network.formats.read import FORMATS, read_network, read_tables
-from dmte.network.formats.source import UNPACKERS
+from dmte.network.formats.source import DECOMPRESSORS
 from dmte.network.formats.tabular import READERS, read_table
 from dmte.network.textual_network import TextualNetwork
 
@@ -116,14 +116,14 @@ def test_several_threads_may_read_long_fields_at_once() -> None:
     assert csv.field_size_limit() == limit
 
 
-def test_a_refused_file_does_not_keep_the_next_from_being_read() -> None:
+def test_an_error_does_not_affect_the_next_file() -> None:
     with pytest.raises(NetworkError) as refused:
         read_tables(write("v.csv", "id,text\na\n"))
     assert read_tables(write("w.csv", "id\na\n")).ids == ("a",)
     assert refused.value is not None
 
 
-def test_a_ragged_line_is_refused_with_its_line_and_fields() -> None:
+def test_a_ragged_line_raises_with_its_line_and_fields() -> None:
     message = refusal(write("v.csv", 'id,text\na,"one\ntwo\n\nthree"\nb\n'))
     assert message.startswith("v.csv, line 6: found 1 fields where the header has 2; quote")
 
@@ -140,27 +140,27 @@ def test_another_separator_is_named(name: str, header: str, found: str) -> None:
 
 def test_lines_are_counted_through_quoted_line_breaks_and_blank_lines() -> None:
     message = refusal(write("v.csv", '\nid,text\n\na,"one\r\ntwo\n"\n\na,again\n'))
-    assert message.startswith("v.csv, line 8: the id 'a' is taken already by v.csv, line 4")
+    assert message.startswith("v.csv, line 8: the id 'a' is already used by v.csv, line 4")
 
 
-def test_a_quote_that_is_never_closed_is_refused_with_the_line_it_opens_on() -> None:
+def test_a_quote_that_is_never_closed_raises_with_the_line_it_opens_on() -> None:
     message = refusal(write("v.csv", 'id,text\na,fine\nb,"open\nc,x\n'))
-    assert message.startswith("v.csv, line 3: unexpected end of data; a field that holds a quote")
+    assert message.startswith("v.csv, line 3: unexpected end of data; a field that contains")
 
 
-def test_a_quote_in_the_wrong_place_is_refused_with_its_line() -> None:
+def test_a_quote_in_the_wrong_place_raises_with_its_line() -> None:
     assert refusal(write("v.csv", 'id,text\na,"b"c\n')).startswith("v.csv, line 2: ")
 
 
-def test_two_columns_of_one_name_are_refused() -> None:
+def test_two_columns_of_one_name_raise() -> None:
     assert refusal(write("v.csv", "id,text, id\n")) == (
-        "v.csv, line 1: two columns are called 'id'; rename one of them"
+        "v.csv, line 1: two columns have the name 'id'; rename one of them"
     )
 
 
 @pytest.mark.parametrize("name", ["v.csv", "v.tsv"])
 @pytest.mark.parametrize("content", ["", "\n\n"])
-def test_an_empty_delimited_file_is_refused(name: str, content: str) -> None:
+def test_an_empty_delimited_file_raises(name: str, content: str) -> None:
     assert refusal(write(name, content)).startswith(f"{name} is empty; it needs a header line")
 
 
@@ -172,7 +172,7 @@ def test_a_table_without_rows_holds_no_vertices() -> None:
 
 @pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.jsonl"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_a_byte_that_is_not_utf_8_is_refused_with_line_and_offset(name: str, mark: bytes) -> None:
+def test_a_byte_that_is_not_utf_8_raises_with_line_and_offset(name: str, mark: bytes) -> None:
     message = refusal(write(name, mark + b"id\nna\xefve\n"))
     offset = len(mark) + 5
     assert message == (
@@ -182,7 +182,7 @@ def test_a_byte_that_is_not_utf_8_is_refused_with_line_and_offset(name: str, mar
 
 @pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.jsonl", "v.json", "v.bib", "v.edgelist"])
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_utf_16_is_refused_by_its_name(name: str, encoding: str) -> None:
+def test_utf_16_raises_by_its_name(name: str, encoding: str) -> None:
     message = refusal(write(name, "id\na\n".encode(encoding)))
     assert message in (
         f"{name} is UTF-16; convert it to UTF-8",
@@ -191,9 +191,9 @@ def test_utf_16_is_refused_by_its_name(name: str, encoding: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.jsonl"])
-def test_a_nul_byte_is_refused_with_its_line(name: str) -> None:
+def test_a_nul_byte_raises_with_its_line(name: str) -> None:
     message = refusal(write(name, b"id\na\0\n"))
-    assert message.startswith(f"{name}, line 2: byte 4 is NUL, which no text holds")
+    assert message.startswith(f"{name}, line 2: byte 4 is NUL, which text cannot contain")
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,17 @@ def test_a_nul_byte_is_refused_with_its_line(name: str) -> None:
         ("id,text", "not JSON at character 1 (Expecting value); write one object per line"),
         ('["b"]', "found a list where an object is expected; write one object per line"),
         ("null", "found a NoneType where an object is expected"),
-        ('{"id": ' + "1" * 5000 + "}", "a number is too long or lists are too deep; simplify it"),
-        ("[" * 200_000, "a number is too long or lists are too deep; simplify it"),
-        (r'{"id": "b\ud800"}', r'the escape "\ud800" is half a character'),
-        (r'{"\udfff": 1}', r'the escape "\udfff" is half a character'),
+        (
+            '{"id": ' + "1" * 5000 + "}",
+            "a number is too long or lists are nested too deeply; simplify it",
+        ),
+        ("[" * 200_000, "a number is too long or lists are nested too deeply; simplify it"),
+        (r'{"id": "b\ud800"}', r'the escape "\ud800" is half of a surrogate pair'),
+        (r'{"\udfff": 1}', r'the escape "\udfff" is half of a surrogate pair'),
     ],
     ids=lambda value: value[:20],
 )
-def test_a_line_that_is_no_json_object_is_refused(line: str, message: str) -> None:
+def test_a_line_that_is_not_a_json_object_raises(line: str, message: str) -> None:
     found = refusal(write("v.jsonl", f'{{"id": "a"}}\n\n{line}\n'))
     assert found.startswith(f"v.jsonl, line 3: {message}")
 
@@ -219,7 +222,7 @@ def test_both_halves_of_an_escaped_character_are_read() -> None:
     assert read_tables(write("v.jsonl", r'{"id": "\ud83d\ude00"}')).ids == ("😀",)
 
 
-def test_a_json_row_without_an_id_is_refused_with_its_line() -> None:
+def test_a_json_row_without_an_id_raises_with_its_line() -> None:
     assert refusal(write("v.jsonl", '{"id": "a"}\n{"text": "x"}\n')) == (
         "v.jsonl, line 2: the id is empty; every vertex needs one"
     )
@@ -227,34 +230,36 @@ def test_a_json_row_without_an_id_is_refused_with_its_line() -> None:
 
 def test_a_row_of_a_parquet_file_is_named_by_its_number() -> None:
     path = write_parquet(Path("v.parquet"), {"id": ["a", "a"]})
-    assert refusal(path).startswith("row 1 of v.parquet: the id 'a' is taken already by row 0 of")
+    assert refusal(path).startswith("row 1 of v.parquet: the id 'a' is already used by row 0 of")
 
 
 @pytest.mark.parametrize("content", [b"", b"id\na\n", b"PAR1", b"PAR1" * 100])
-def test_a_damaged_parquet_file_is_refused(content: bytes) -> None:
-    assert refusal(write("v.parquet", content)).startswith("v.parquet is not a Parquet file, or d")
+def test_a_damaged_parquet_file_raises(content: bytes) -> None:
+    assert refusal(write("v.parquet", content)).startswith(
+        "v.parquet is not a Parquet file, or is d"
+    )
 
 
-def test_parquet_columns_of_one_name_are_refused() -> None:
+def test_parquet_columns_of_one_name_raise() -> None:
     table = pa.Table.from_arrays([pa.array(["a"])] * 2, names=["id", "id"])
     pq.write_table(table, "v.parquet")
-    assert refusal(Path("v.parquet")).startswith("v.parquet: two columns are called 'id'")
+    assert refusal(Path("v.parquet")).startswith("v.parquet: two columns have the name 'id'")
 
 
-def test_parquet_text_that_is_not_utf_8_is_refused() -> None:
+def test_parquet_text_that_is_not_utf_8_raises() -> None:
     array = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xff"], pa.binary()).buffers())
     pq.write_table(pa.table({"id": array}), "v.parquet")
-    assert refusal(Path("v.parquet")).startswith("v.parquet is not a Parquet file, or damaged")
+    assert refusal(Path("v.parquet")).startswith("v.parquet is not a Parquet file, or is damaged")
 
 
-def test_a_parquet_column_that_python_has_no_values_for_is_refused() -> None:
+def test_a_parquet_column_without_python_values_raises() -> None:
     years = pa.array([2**50], pa.timestamp("s"))
     pq.write_table(pa.table({"text": ["a"], "id": years}), "v.parquet")
     assert refusal(Path("v.parquet")).startswith("v.parquet has a column 'id' that cannot be read")
 
 
 @pytest.mark.parametrize("suffix", READERS)
-def test_what_is_no_readable_file_is_refused_in_one_line(suffix: str) -> None:
+def test_an_unreadable_file_raises_in_one_line(suffix: str) -> None:
     assert refusal(Path(f"no{suffix}")) == f"no{suffix} does not exist; check the path"
     Path(f"folder{suffix}").mkdir()
     assert refusal(Path(f"folder{suffix}")) == f"folder{suffix} is a folder; give a file"
@@ -263,17 +268,17 @@ def test_what_is_no_readable_file_is_refused_in_one_line(suffix: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["v.xlsx", "v", "v.txt"])
-def test_an_unknown_suffix_is_refused_with_the_known_ones(name: str) -> None:
+def test_an_unknown_suffix_raises_with_the_known_ones(name: str) -> None:
     message = refusal(write(name, "id\na\n"))
     assert message.startswith(f"{name} ends in")
     assert message.endswith(
-        "tables are read from .csv, .tsv, .parquet, .jsonl, .ndjson, .json, .bib, .edgelist files, "
-        "packed or not (.gz, .zst)"
+        "it must be one of .csv, .tsv, .parquet, .jsonl, .ndjson, .json, .bib, .edgelist, "
+        "alone or followed by .gz or .zst"
     )
 
 
 @pytest.mark.parametrize("name", ["e.csv", "e.jsonl"])
-def test_an_edge_to_nowhere_is_refused_with_file_and_line(name: str) -> None:
+def test_an_edge_to_an_unknown_vertex_raises_with_file_and_line(name: str) -> None:
     rows = {
         "e.csv": "source,target\na,a\na,b\n",
         "e.jsonl": '{"source": "a", "target": "a"}\n{"source": "a", "target": "b"}\n',
@@ -299,7 +304,7 @@ fragments = st.lists(
 ).map(b"".join)
 
 
-@pytest.mark.parametrize("suffix", [*FORMATS, *UNPACKERS])
+@pytest.mark.parametrize("suffix", [*FORMATS, *DECOMPRESSORS])
 @given(content=st.one_of(fragments, st.binary(max_size=60)))
 @example(content=b"id,text\n")
 @settings(max_examples=120, deadline=None, derandomize=True)
@@ -316,9 +321,9 @@ def test_any_bytes_give_a_network_or_a_network_error(
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-@given(content=fragments, packing=st.sampled_from(sorted(UNPACKERS)))
+@given(content=fragments, packing=st.sampled_from(sorted(DECOMPRESSORS)))
 @settings(max_examples=25, deadline=None, derandomize=True)
-def test_any_packed_bytes_are_refused_or_read_as_the_same_bytes_are(
+def test_any_packed_bytes_raise_or_read_as_the_same_bytes_are(
     suffix: str, content: bytes, packing: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     plain = tmp_path_factory.getbasetemp() / f"plain{suffix}"

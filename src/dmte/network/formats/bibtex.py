@@ -1,24 +1,25 @@
-r"""A bibliography in BibTeX to a table of entries.
+r"""Read a BibTeX bibliography as a table of entries.
 
     @article{key, title = {...}, abstract = "...", keywords = {a, b}, cites = {key1, key2}}
 
-Links are the keys in ``cites``, ``references`` or ``citations``, where a tool has written them, and
-in ``crossref``. LaTeX is turned into what it prints as far as letters go: ``\"{o}`` is ö, braces
-and commands with a text vanish, and of other commands the name stays, as in mathematics.
+Links are the keys in ``crossref`` and, if a tool wrote them, in ``cites``, ``references`` or
+``citations``. LaTeX is converted to plain text: ``\"{o}`` becomes ö, braces and commands around a
+text are removed, and other commands leave their name, as in mathematics.
 """
 
 import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NoReturn
 
 from dmte.errors import NetworkError
-from dmte.network.formats.source import Content
+from dmte.network.formats.source import Source
 from dmte.network.formats.table import Table
 from dmte.runtime.progress import track
 
 LINKS = ("cites", "references", "citations", "cited-references", "crossref", "xref")
-"""The fields that hold keys of other entries."""
+"""Fields that hold keys of other entries."""
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
@@ -26,11 +27,11 @@ ACCENTS = dict(
     zip("`'^~=.\"uvHcdbrk", "\u0300\u0301\u0302\u0303\u0304\u0307\u0308\u0306\u030c\u030b"
         "\u0327\u0323\u0331\u030a\u0328", strict=True)
 )  # fmt: skip
-"""What LaTeX puts over or under a letter, as Unicode's combining marks."""
+"""LaTeX's accents as Unicode's combining marks."""
 
 LETTERS = {"ss": "ß", "ae": "æ", "AE": "Æ", "oe": "œ", "OE": "Œ", "o": "ø", "O": "Ø", "l": "ł"} | {
     "L": "Ł", "aa": "å", "AA": "Å", "i": "ı", "j": "ȷ"}  # fmt: skip
-"""The commands that are letters."""
+"""LaTeX commands that print a letter."""
 
 _ACCENT = re.compile(
     r"\\(?:([`'^~=.\"])\s*|([uvHcdbrk])(?:\s+|(?=\{)))(?:\{\s*(\\?[^\W\d_])\s*\}|(\\?[^\W\d_]))"
@@ -50,14 +51,14 @@ _QUOTE = re.compile(r"(?<!\\)[{}\"]")
 
 @dataclass(slots=True)
 class _Cursor:
-    """A place in the text of a bibliography."""
+    """A position in the text of a bibliography."""
 
     name: str
     text: str
     at: int = 0
 
     def take(self, pattern: re.Pattern[str]) -> str | None:
-        """Return what the pattern's group matches here, and go behind all it matches."""
+        """Match the pattern here, advance behind the match, and return its group."""
         found = pattern.match(self.text, self.at)
         if found is None:
             return None
@@ -65,23 +66,23 @@ class _Cursor:
         return found[found.lastindex or 0]
 
     def peek(self) -> str:
-        """Go to what is no white space and return its first character."""
+        """Skip white space and return the next character."""
         self.take(_SPACE)
         return self.text[self.at : self.at + 1]
 
     def place(self, at: int) -> str:
-        """Return the file and the line of a place in the text."""
+        """File and line of a position in the text."""
         line = self.text.count("\n", 0, at) + 1
         return f"{self.name}, line {line}"
 
 
-def read_bibtex(content: Content) -> Table:
-    """Return a row per entry: id, title, abstract, labels and links.
+def read_bibtex(source: Source) -> Table:
+    """Read a row per entry: id, title, abstract, labels and links.
 
     Raises:
-        NetworkError: An entry is not closed or not written as one; says on which line it begins.
+        NetworkError: An entry is malformed or not closed; the message has its first line.
     """
-    cursor = _Cursor(content.name, content.text())
+    cursor = _Cursor(source.name, source.text())
     starts, keys, entries = [], [], []
     for start, key, entry in _entries(cursor):
         starts.append(start)
@@ -90,7 +91,7 @@ def read_bibtex(content: Content) -> Table:
     spelled = {key.casefold(): key for key in reversed(keys)} | {key: key for key in keys}
     links = [_links(entry) for entry in track(entries)]
     return Table(
-        name=content.name,
+        name=source.name,
         columns={
             "id": keys,
             "title": [plain(entry.get("title", "")) for entry in entries],
@@ -107,7 +108,7 @@ def read_bibtex(content: Content) -> Table:
 
 
 def plain(text: str) -> str:
-    r"""Return what LaTeX prints, as far as letters go.
+    r"""Convert LaTeX to plain text.
 
     >>> plain(r'{G}\"odel, Erd{\H o}s and \emph{na{\"\i}ve}  $\alpha$-sets \& trees')
     'Gödel, Erdős and naïve $alpha$-sets & trees'
@@ -125,7 +126,7 @@ def _accented(found: re.Match[str]) -> str:
 
 
 def _entries(cursor: _Cursor) -> Iterator[tuple[int, str, dict[str, str]]]:
-    """Yield where every entry begins, its key and its fields; what is between entries is a note."""
+    """Yield start, key and fields of every entry; text between entries is ignored."""
     macros = {month: month for month in MONTHS}
     while found := _ENTRY.search(cursor.text, cursor.at):
         cursor.at = found.end()
@@ -146,7 +147,7 @@ def _entries(cursor: _Cursor) -> Iterator[tuple[int, str, dict[str, str]]]:
 
 
 def _fields(cursor: _Cursor, start: int, macros: dict[str, str]) -> dict[str, str]:
-    """Return the fields up to the end of the entry that begins at ``start``."""
+    """Fields up to the end of the entry that begins at ``start``."""
     fields: dict[str, str] = {}
     while True:
         while cursor.peek() == ",":
@@ -156,12 +157,12 @@ def _fields(cursor: _Cursor, start: int, macros: dict[str, str]) -> dict[str, st
             return fields
         name = cursor.take(_NAME)
         if name is None:
-            _refuse(cursor, start, "a field such as title = {...} or the closing brace")
-        fields[str(name).lower()] = _value(cursor, start, macros)
+            _raise_missing(cursor, start, "a field such as title = {...} or the closing brace")
+        fields[name.lower()] = _value(cursor, start, macros)
 
 
 def _value(cursor: _Cursor, start: int, macros: dict[str, str]) -> str:
-    """Return a value, which may be put together of several with # between them."""
+    """Value of a field; parts separated by # are concatenated."""
     parts = [_part(cursor, start, macros)]
     while cursor.peek() == "#":
         cursor.at += 1
@@ -176,12 +177,12 @@ def _part(cursor: _Cursor, start: int, macros: dict[str, str]) -> str:
         return _enclosed(cursor, start, quoted=opening == '"')
     word = cursor.take(_BARE)
     if word is None:
-        _refuse(cursor, start, "a value in braces or quotes")
-    return macros.get(str(word).lower(), str(word))
+        _raise_missing(cursor, start, "a value in braces or quotes")
+    return macros.get(word.lower(), word)
 
 
 def _enclosed(cursor: _Cursor, start: int, *, quoted: bool) -> str:
-    """Return what stands up to the brace or quote that closes the value."""
+    """Text up to the brace or quote that closes the value."""
     begin, depth = cursor.at, 0
     for found in (_QUOTE if quoted else _BRACE).finditer(cursor.text, begin):
         mark = found[0]
@@ -192,10 +193,10 @@ def _enclosed(cursor: _Cursor, start: int, *, quoted: bool) -> str:
         if depth < 0:
             break
     cursor.at = begin
-    return _refuse(cursor, start, f"the {'quote' if quoted else 'brace'} that closes the value")
+    return _raise_missing(cursor, start, f"the closing {'quote' if quoted else 'brace'}")
 
 
-def _refuse(cursor: _Cursor, start: int, expected: str) -> str:
+def _raise_missing(cursor: _Cursor, start: int, expected: str) -> NoReturn:
     found = " ".join(cursor.text[cursor.at : cursor.at + 30].split())
     raise NetworkError(
         f"{cursor.place(cursor.at)}: the entry that begins with "

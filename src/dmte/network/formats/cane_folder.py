@@ -1,7 +1,7 @@
-"""Folders in the layout of CANE, in which the papers' data sets are published.
+"""Read and write folders in the layout of CANE, in which the paper's data sets are published.
 
-Line i of data.txt is t_i, a line of graph.txt is an edge, and line i of group.txt, which may be
-missing, holds the labels of v_i.
+Line i of data.txt is the text t_i, a line of graph.txt is an edge, and line i of the optional
+group.txt holds the labels of v_i.
 """
 
 import re
@@ -13,7 +13,7 @@ from torch import Tensor
 
 from dmte.errors import NetworkError
 from dmte.network.datasets import holds
-from dmte.network.formats.source import read_content
+from dmte.network.formats.source import open_source
 from dmte.network.formats.table import parse_weight
 from dmte.network.formats.write import write_new
 from dmte.network.textual_network import TextualNetwork
@@ -22,7 +22,7 @@ TEXTS, GRAPH, GROUPS = "data.txt", "graph.txt", "group.txt"
 
 
 def read_folder(folder: Path | str, *, directed: bool = False) -> TextualNetwork:
-    r"""Return the network of a folder that holds data.txt, graph.txt and maybe group.txt.
+    r"""Read the network of a folder with data.txt, graph.txt and an optional group.txt.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -32,18 +32,18 @@ def read_folder(folder: Path | str, *, directed: bool = False) -> TextualNetwork
     TextualNetwork(2 vertices, 1 undirected edge, no labels)
 
     Raises:
-        NetworkError: A file is missing, or a line of it is wrong; says file and line.
+        NetworkError: A file is missing, or one of its lines is wrong.
     """
     folder = Path(folder)
     for name in (TEXTS, GRAPH):
         if not holds((folder / name).exists):
             raise NetworkError(
-                f"{folder} holds no {name}; a network's folder has {TEXTS} with a text per line "
-                f"and {GRAPH} with two vertex numbers per line"
+                f"{folder} does not contain {name}; it needs {TEXTS} with a text "
+                f"per line and {GRAPH} with two vertex numbers per line"
             )
-    texts = _lines(read_content(folder / TEXTS).text())
+    texts = _lines(open_source(folder / TEXTS).text())
     if not texts:
-        raise NetworkError(f"{folder / TEXTS} is empty; it needs a line per vertex")
+        raise NetworkError(f"{folder / TEXTS} is empty; it must have one line per vertex")
     edges, weights = _read_graph(folder / GRAPH, len(texts))
     return TextualNetwork(
         ids=tuple(map(str, range(len(texts)))),
@@ -56,10 +56,9 @@ def read_folder(folder: Path | str, *, directed: bool = False) -> TextualNetwork
 
 
 def write_folder(network: TextualNetwork, folder: Path | str) -> None:
-    """Write a network as data.txt, graph.txt and, if anything is labelled, group.txt.
+    """Write a network as data.txt, graph.txt and, if it has labels, group.txt.
 
-    A line break, NUL or byte order mark within a text becomes a space; everything else is read
-    back as it is.
+    A line break, NUL or byte order mark in a text becomes a space; all else is read back unchanged.
 
     >>> from tempfile import TemporaryDirectory
     >>> edges = torch.tensor([[0, 1]])
@@ -70,13 +69,13 @@ def write_folder(network: TextualNetwork, folder: Path | str) -> None:
     ('trees', 'walks')
 
     Raises:
-        NetworkError: A file exists already, or ids or labels do not fit the layout.
+        NetworkError: A file already exists, or an id or label does not fit the layout.
     """
     for position, name in enumerate(network.ids):
         if name != str(position):
             raise NetworkError(
-                f"vertex {position} has the id {name!r}, but a folder can only number its "
-                "vertices 0, 1, 2, ...; write tables instead"
+                f"vertex {position} has the id {name!r}, but in this layout the ids "
+                "must be 0, 1, 2, ...; write tables instead"
             )
     contents = {
         TEXTS: [re.sub("\r\n|[\r\n\0\ufeff]", " ", text) for text in network.texts],
@@ -88,12 +87,12 @@ def write_folder(network: TextualNetwork, folder: Path | str) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NetworkError(f"{folder} cannot be made: {error.strerror}") from None
+        raise NetworkError(f"{folder} cannot be created: {error.strerror}") from None
     write_new({folder / name: lines for name, lines in contents.items()})
 
 
 def _lines(text: str) -> list[str]:
-    r"""Return the lines of a text, which end in a line feed and in nothing else.
+    r"""Lines of a text; only a line feed ends a line.
 
     >>> _lines("one\r\n\ntwo\u2028two")
     ['one', '', 'two\u2028two']
@@ -108,7 +107,7 @@ def _read_graph(
     path: Path, num_vertices: int
 ) -> tuple[Int[Tensor, "edges 2"], Float[Tensor, " edges"] | None]:
     pairs, weights, width = [], [], 0
-    for number, line in enumerate(_lines(read_content(path).text()), start=1):
+    for number, line in enumerate(_lines(open_source(path).text()), start=1):
         fields = line.split()
         if not fields:
             continue
@@ -131,9 +130,9 @@ def _read_graph(
 def _read_vertex(path: Path, line: int, field: str, num_vertices: int) -> int:
     digits = field.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal()):
-        problem = f"{field[:40]!r} is not a vertex number; vertices are the whole numbers from 0"
+        problem = f"{field[:40]!r} is not a vertex number; vertices are numbered from 0"
     elif digits != field:
-        problem = f"the vertex {field[:40]} is negative; vertices are counted from 0"
+        problem = f"the vertex {field[:40]} is negative; vertices are numbered from 0"
     elif len(digits) > 18 or int(digits) >= num_vertices:
         problem = (
             f"the vertex {field[:40]} is out of range: {TEXTS} has {num_vertices} texts, for "
@@ -147,8 +146,8 @@ def _read_vertex(path: Path, line: int, field: str, num_vertices: int) -> int:
 def _read_groups(path: Path, num_vertices: int) -> tuple[frozenset[str], ...] | None:
     if not holds(path.exists):
         return None
-    # The last line may be blank and lack its line feed, so "1\n2\n" can be two lines or three.
-    text = read_content(path).text()
+    # A last line may be blank without a line feed, so "1\n2\n" can be two lines or three.
+    text = open_source(path).text()
     lines = text.split("\n")
     if len(lines) == num_vertices + 1 and not lines[-1]:
         lines.pop()
@@ -173,7 +172,7 @@ def _group_line(classes: frozenset[str]) -> str:
     spaced = next((label for label in sorted(classes) if label.split() != [label]), None)
     if spaced is not None:
         raise NetworkError(
-            f"the label {spaced!r} is empty or holds white space, which separates labels in "
+            f"the label {spaced!r} is empty or contains white space, which separates labels in "
             f"{GROUPS}; write tables instead"
         )
     return " ".join(sorted(classes))

@@ -1,7 +1,7 @@
-"""Which column of a table means what: named by the user, or guessed when it is obvious.
+"""The roles of the columns of a table: named by the user, or guessed from usual names.
 
-A column that is named must be there. A guess takes the first of a short list of usual names,
-whatever their case; an edge table of two or three columns needs no usual names at all.
+A named column must exist. A guess takes the first match in a short list of usual names, ignoring
+case. In an edge table of two or three columns, the ends may have any names.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ VERTEX_GUESSES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "links": ("links", "references", "cites", "referenced_works"),
     }
 )
-"""The usual names of the columns of a vertex table, best first."""
+"""Usual names of the columns of a vertex table, best first."""
 
 END_GUESSES = (
     ("source", "target"),
@@ -31,15 +31,15 @@ END_GUESSES = (
     ("head", "tail"),
     ("start", "end"),
 )
-"""The usual names of the two ends of an edge, which go together, best first."""
+"""Usual names of the two ends of an edge, in pairs, best first."""
 
 WEIGHT_GUESSES = ("weight", "weights")
-"""The usual names of s_ij, best first."""
+"""Usual names of the weight s_ij, best first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """The columns to read a network from; None: guess.
+    """The columns to read a network from; ``None`` means guess.
 
     >>> Columns(id="doi", text="abstract").label is None
     True
@@ -48,11 +48,11 @@ class Columns:
     id: str | None = None
     """The id of a vertex."""
     text: str | None = None
-    """The text of a vertex; when it is named, no title is put in front of it."""
+    """The text of a vertex; if it is named, no title is prepended."""
     label: str | None = None
     """The labels of a vertex: none, one, or several."""
     title: str | None = None
-    """The title of a vertex, put in front of its text."""
+    """The title of a vertex, prepended to its text."""
     links: str | None = None
     """The ids a vertex links to, instead of an edge table."""
     source: str | None = None
@@ -63,32 +63,32 @@ class Columns:
     """The weight of an edge."""
 
     def check_tables(self, *, vertices: bool, edges: bool) -> None:
-        """Refuse a named column whose table is not there.
+        """Check that the table of every named column is present.
 
         >>> Columns(text="abstract").check_tables(vertices=True, edges=False)
 
         Raises:
-            NetworkError: A column is named for nothing, or there are two sources of edges.
+            NetworkError: A table is missing, or edges are given twice, as a table and as links.
         """
         for role in (entry.name for entry in fields(self)):
             name, kind = getattr(self, role), "vertex" if role in VERTEX_GUESSES else "edge"
             if name is not None and not (vertices if kind == "vertex" else edges):
                 raise NetworkError(
-                    f"the {role} column {name!r} belongs to the {kind} table, but there is none"
+                    f"the {role} column {name!r} belongs to the {kind} table, which is not given"
                 )
         if edges and self.links is not None:
             raise NetworkError(
-                f"both the links column {self.links!r} and an edge table are given; leave one out"
+                f"the links column {self.links!r} cannot be combined with an edge table; drop one"
             )
 
 
 GUESSED = Columns()
-"""Every column guessed."""
+"""Guess every column."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VertexColumns:
-    """What was found in a vertex table."""
+    """Names of the columns of a vertex table, by role."""
 
     id: str
     text: str | None
@@ -99,23 +99,23 @@ class VertexColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EdgeColumns:
-    """What was found in an edge table."""
+    """Names of the columns of an edge table, by role."""
 
     source: str
     target: str
     weight: str | None
     by_place: bool = False
-    """Whether an end was taken for where its column stands, not for its name."""
+    """Whether an end was chosen by the order of the columns, not by its name."""
 
 
 def find_vertex_columns(table: str, present: Iterable[str], columns: Columns) -> VertexColumns:
-    """Return the columns of the vertex table called ``table``.
+    """Find the columns of a vertex table; ``table`` is its name in errors.
 
     >>> find_vertex_columns("papers.csv", ["ID", "Year", "Abstract"], Columns()).text
     'Abstract'
 
     Raises:
-        NetworkError: A named column is not there, or no column is obviously the id.
+        NetworkError: A named column does not exist, or no column has a usual name of an id.
     """
     present = list(present)
     found = {role: _named(table, role, present, columns) for role in VERTEX_GUESSES}
@@ -129,13 +129,13 @@ def find_vertex_columns(table: str, present: Iterable[str], columns: Columns) ->
     if name is None:
         raise NetworkError(
             f"{table} has no column that is obviously the id, only {listed(present)}; "
-            "name one of them 'id', or say which it is"
+            "rename one of them to 'id', or use --id-column"
         )
     return VertexColumns(id=name, **found)
 
 
 def guess_column(present: Iterable[str], role: str) -> str | None:
-    """Return the column of a vertex table that obviously has this role.
+    """Column of a vertex table with a usual name for this role, or ``None``.
 
     >>> guess_column(["ID", "Year"], "id"), guess_column(["ID", "Year"], "text")
     ('ID', None)
@@ -144,7 +144,7 @@ def guess_column(present: Iterable[str], role: str) -> str | None:
 
 
 def find_edge_columns(table: str, present: Iterable[str], columns: Columns) -> EdgeColumns:
-    """Return the columns of the edge table called ``table``.
+    """Find the columns of an edge table; ``table`` is its name in errors.
 
     >>> find_edge_columns("friends.csv", ["Year", "From", "To", "Weight"], Columns()).target
     'To'
@@ -152,7 +152,7 @@ def find_edge_columns(table: str, present: Iterable[str], columns: Columns) -> E
     'him'
 
     Raises:
-        NetworkError: A named column is not there, or the ends are not obvious.
+        NetworkError: A named column does not exist, or the ends are not obvious.
     """
     present = list(present)
     named = [_named(table, role, present, columns) for role in ("source", "target", "weight")]
@@ -170,9 +170,9 @@ def find_edge_columns(table: str, present: Iterable[str], columns: Columns) -> E
 def _take_by_place(
     table: str, present: list[str], known: tuple[str | None, str | None, str | None]
 ) -> EdgeColumns:
-    """Return source and target in this order, as far as they are not known.
+    """Take the first unused columns as source and target, in this order.
 
-    A further column is a weight only by its name: it may as well be a year.
+    Another column counts as a weight only by its name: it could be a year.
     """
     left = iter([name for name in present if name not in known])
     source, target = (next(left, None) if name is None else name for name in known[:2])
@@ -180,7 +180,8 @@ def _take_by_place(
     if source is None or target in (None, source) or len(present) not in (2, 3):
         raise NetworkError(
             f"{table} has no columns that are obviously the ends of an edge, only "
-            f"{listed(present)}; name two of them 'source' and 'target', or say which they are"
+            f"{listed(present)}; rename two of them to 'source' and 'target', or use "
+            "--source-column and --target-column"
         )
     return EdgeColumns(source=source, target=target, weight=weight, by_place=True)
 
@@ -189,7 +190,7 @@ def _named(table: str, role: str, present: list[str], columns: Columns) -> str |
     name: str | None = getattr(columns, role)
     if name is not None and name not in present:
         raise NetworkError(
-            f"{table} has no column {name!r} to take the {role} from; it has {listed(present)}"
+            f"{table} has no column {name!r} for the {role}; it has {listed(present)}"
         )
     return name
 
@@ -204,7 +205,7 @@ def _spelling(name: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return the names of columns for an error, the first of many."""
+    """Names of columns for an error message, at most 20."""
     present = list(names)
     shown = ", ".join(repr(name[:40]) for name in present[:20]) or "no columns"
     return f"{shown} and {len(present) - 20} more" if len(present) > 20 else shown

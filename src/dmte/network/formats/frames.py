@@ -1,6 +1,6 @@
-"""Data frames to a network: pandas, polars, PyArrow and whatever else narwhals takes.
+"""Build a network from data frames: pandas, polars, PyArrow and others that narwhals supports.
 
-The rows of a frame are counted from 0, as the frames themselves count them.
+Errors count the rows of a frame from 0, as the frames do.
 """
 
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ def network_from_frames(
     directed: bool = False,
     known: Sequence[str] = (),
 ) -> TextualNetwork:
-    """Return the network of a frame of vertices and a frame of edges; either may be None.
+    """Build a network from a frame of vertices and a frame of edges; either may be ``None``.
 
-    Ids may be strings or numbers: pandas' 7.0 is the vertex "7". An index is not looked at. Edges
-    may also lead to ``known`` ids, such as those of a model; these become vertices without texts.
+    Ids may be strings or numbers: pandas' 7.0 is the vertex "7". An index is ignored. Edges may
+    also lead to ``known`` ids, such as those of a model; these become vertices without texts.
 
     >>> import pandas as pd
     >>> papers = pd.DataFrame({"id": [7, 8], "abstract": ["on graphs", None]})
@@ -40,7 +40,7 @@ def network_from_frames(
     (('7', '8'), ('on graphs', ''), [[0, 1]])
 
     Raises:
-        NetworkError: A frame is not one, or its rows do not make a network.
+        NetworkError: An argument is not a data frame, or a row or column is wrong.
     """
     return network_from_tables(
         None if vertices is None else table_from_frame(vertices, "the vertices frame"),
@@ -52,21 +52,21 @@ def network_from_frames(
 
 
 def table_from_frame(frame: IntoDataFrame, name: str) -> Table:
-    """Return a frame as the table that errors call ``name``.
+    """Convert a frame to a table; ``name`` is its name in errors.
 
     Raises:
-        NetworkError: It is no eager frame, or two of its columns share a name.
+        NetworkError: The object is not an eager frame, or two of its columns share a name.
     """
     try:
         native = nw.from_native(frame, eager_only=True)
     except TypeError:
         raise NetworkError(
             f"{name} is a {type(frame).__module__}.{type(frame).__name__}, which is not a data "
-            "frame in memory; collect() a lazy one, and turn anything else into a pandas or polars "
-            "frame"
+            "frame in memory; call collect() on a lazy frame, or convert the object to a pandas or "
+            "polars frame"
         ) from None
     except nw.exceptions.DuplicateError as error:
-        raise NetworkError(f"{name} has two columns of one name: {_one_line(error)}") from None
+        raise NetworkError(f"{name} has columns with equal names: {_one_line(error)}") from None
     names = {str(column): column for column in native.columns}
     return Table(
         name=name,
@@ -76,13 +76,13 @@ def table_from_frame(frame: IntoDataFrame, name: str) -> Table:
 
 
 def _cells(series: nw.Series[Any], table: str) -> Sequence[object]:
-    """Return the values of a column with None for whatever the frame calls missing."""
+    """Values of a column, with ``None`` for missing ones."""
     try:
         values, missing = series.to_list(), series.is_null().to_list()
     except (ValueError, ArithmeticError) as error:
         raise NetworkError(
             f"{table} has a column {series.name!r} that cannot be read ({_one_line(error)}); "
-            "make it strings"
+            "convert it to strings"
         ) from None
     return [None if gone else value for value, gone in zip(values, missing, strict=True)]
 

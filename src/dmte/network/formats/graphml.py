@@ -1,28 +1,28 @@
-"""GraphML to a table of vertices and a table of edges.
+"""Read GraphML as a table of vertices and a table of edges.
 
-Attributes become columns by their names. The parser is the standard library's expat; a document
-type declaration is refused before anything in it is looked at, since entities that are made of
-entities grow without bound and outer ones read other files.
+Attributes become columns by their names. The parser is the standard library's expat. A document
+type declaration is rejected before its content is parsed: nested entities can expand without
+bound, and external ones read other files.
 """
 
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
 from dmte.errors import NetworkError, warn
-from dmte.network.formats.source import Content
+from dmte.network.formats.source import Source
 from dmte.network.formats.table import LazyColumns, Table
 from dmte.runtime.progress import track
 
 CHUNK = 2**20
 
 
-def read_graphml(content: Content) -> tuple[Table, Table]:
-    """Return the vertices and the edges of a GraphML file.
+def read_graphml(source: Source) -> tuple[Table, Table]:
+    """Read the vertices and the edges of a GraphML file.
 
     Raises:
-        NetworkError: It is not well-formed, has a document type, or is no GraphML; says which line.
+        NetworkError: The file is not well-formed, has a document type, or is not GraphML.
     """
-    data, reader = content.text().encode(), _Reader(content.name)
+    data, reader = source.text().encode(), _Reader(source.name)
     parser = reader.parser
     try:
         for begin in track(range(0, len(data), CHUNK)):
@@ -30,19 +30,19 @@ def read_graphml(content: Content) -> tuple[Table, Table]:
         parser.Parse(b"", True)  # noqa: FBT003 - expat takes no keywords
     except expat.ExpatError as error:
         raise NetworkError(
-            f"{content.name}, line {error.lineno}: not XML ({expat.ErrorString(error.code)}); "
-            "the file is damaged, or no GraphML"
+            f"{source.name}, line {error.lineno}: not XML ({expat.ErrorString(error.code)}); "
+            "the file is damaged, or is not GraphML"
         ) from None
     if not reader.graphs:
-        raise NetworkError(f"{content.name} holds no graph; GraphML has a <graph> in a <graphml>")
+        raise NetworkError(f"{source.name} holds no graph; GraphML has a <graph> in a <graphml>")
     if reader.directed:
         warn(
-            f"{content.name} says that its edges are directed; they are read as undirected unless "
-            "you ask for directed ones"
+            f"{source.name} declares its edges directed, but they are read as undirected; use "
+            "--directed to keep their direction"
         )
     return (
-        _table(content.name, reader.vertices, reader.defaults_of("node")),
-        _table(content.name, reader.edges, reader.defaults_of("edge")),
+        _table(source.name, reader.vertices, reader.defaults_of("node")),
+        _table(source.name, reader.edges, reader.defaults_of("edge")),
     )
 
 
@@ -62,7 +62,7 @@ def _table(name: str, elements: "list[_Element]", defaults: dict[str, str]) -> T
 
 @dataclass(slots=True)
 class _Element:
-    """A vertex or an edge: where it stands, and what is known of it by attribute."""
+    """A vertex or an edge: its line, and its values by attribute."""
 
     line: int
     values: dict[str, str]
@@ -70,7 +70,7 @@ class _Element:
 
 @dataclass(slots=True)
 class _Reader:
-    """What has been read so far."""
+    """Handlers of the parser, and the elements read so far."""
 
     name: str
     parser: expat.XMLParserType = field(init=False)
@@ -81,7 +81,7 @@ class _Reader:
     attributes: dict[str, str] = field(default_factory=dict)
     """The name of every attribute by its key."""
     defaults: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """What an attribute is where it is not given: for what, and its value."""
+    """Default of an attribute by its key: the kind of element, and the value."""
     open: list[_Element] = field(default_factory=list)
     key: tuple[str, str] | None = None
     words: list[str] | None = None
@@ -90,23 +90,23 @@ class _Reader:
         # The file is UTF-8, whatever its first line says.
         parser = self.parser = expat.ParserCreate("utf-8")
         parser.buffer_text = True
-        parser.StartDoctypeDeclHandler = self._refuse_doctype
+        parser.StartDoctypeDeclHandler = self._reject_doctype
         parser.StartElementHandler = self._begin
         parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._hear
+        parser.CharacterDataHandler = self._collect
 
     def defaults_of(self, kind: str) -> dict[str, str]:
-        """Return what an attribute of vertices or edges is where it is not given, by its name."""
+        """Defaults of the attributes of vertices ("node") or edges ("edge"), by name."""
         return {
             self.attributes[key]: value
             for key, (meant_for, value) in self.defaults.items()
             if meant_for in (kind, "all")
         }
 
-    def _refuse_doctype(self, *_: object) -> None:
+    def _reject_doctype(self, *_: object) -> None:
         raise NetworkError(
-            f"{self._place()}: a document type (DOCTYPE) may define entities and is refused; "
-            "delete it, GraphML needs none"
+            f"{self._place()}: a document type (DOCTYPE) is not allowed, because it may "
+            "define entities; delete it, GraphML does not need it"
         )
 
     def _place(self) -> str:
@@ -118,36 +118,36 @@ class _Reader:
                 self.graphs += 1
                 self.directed |= given.get("edgedefault") == "directed"
             case "key":
-                key = self._needed(given, "id", "key")
+                key = self._required(given, "id", "key")
                 self.attributes[key] = given.get("attr.name", key)
                 self.key = (key, given.get("for", "all"))
             case "node":
-                values = {"id": self._needed(given, "id", "node")}
+                values = {"id": self._required(given, "id", "node")}
                 self._open(self.vertices, values)
             case "edge":
-                ends = {end: self._needed(given, end, "edge") for end in ("source", "target")}
+                ends = {end: self._required(given, end, "edge") for end in ("source", "target")}
                 self._open(self.edges, ends)
             case "data":
-                self.key = (self._needed(given, "key", "data"), "")
+                self.key = (self._required(given, "key", "data"), "")
                 self.words = []
             case "default":
                 self.words = []
             case "hyperedge":
                 raise NetworkError(
-                    f"{self._place()}: hyperedges join several vertices at once, which an edge "
-                    "here cannot; replace them by edges"
+                    f"{self._place()}: hyperedges are not supported, because an edge joins two "
+                    "vertices; replace them by edges"
                 )
 
-    def _needed(self, given: dict[str, str], name: str, tag: str) -> str:
+    def _required(self, given: dict[str, str], name: str, tag: str) -> str:
         if not given.get(name, "").strip():
-            raise NetworkError(f"{self._place()}: the <{tag}> has no {name}; every one needs one")
+            raise NetworkError(f"{self._place()}: the <{tag}> has no {name}; it is required")
         return given[name]
 
     def _open(self, elements: list[_Element], values: dict[str, str]) -> None:
         elements.append(_Element(self.parser.CurrentLineNumber, values))
         self.open.append(elements[-1])
 
-    def _hear(self, words: str) -> None:
+    def _collect(self, words: str) -> None:
         if self.words is not None:
             self.words.append(words)
 

@@ -1,12 +1,11 @@
-"""JSON to a table: one object per line, or one list of them, plain records or works.
+"""Read JSON as a table: one object per line or one list of objects, plain records or works.
 
-A *work* is a record as bibliographic services and reference managers write it: OpenAlex with
-``referenced_works`` and ``abstract_inverted_index``, or CSL-JSON as Zotero and others export it.
-What such a record says in its own way is put under the usual column names; what it has under a
-usual name already is kept.
+A *work* is a record of a bibliographic service or a reference manager: OpenAlex with
+``referenced_works`` and ``abstract_inverted_index``, or CSL-JSON as exported by Zotero and others.
+Its abstract, title and labels are moved to the usual column names, unless those are present.
 
-Lines are read a batch at a time and packed. A list is one value of JSON, which Python parses whole,
-so its text and its records are in memory together: write many records one per line.
+Lines are read and packed in batches. A list is parsed as a whole, so its text and its records are
+in memory together: write large files with one record per line.
 """
 
 import json
@@ -15,15 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dmte.errors import NetworkError
-from dmte.network.formats.source import Content
+from dmte.network.formats.source import Source
 from dmte.network.formats.table import LazyColumns, PackedColumns, Table, batches_of
 from dmte.runtime.progress import track
 
 LISTS = ("results", "items", "works")
-"""Under which names an object holds its list of records."""
+"""Keys under which an object may hold its list of records."""
 
 LABELS = ("topics", "concepts", "keywords", "keyword", "categories")
-"""Where a work holds its labels, best first."""
+"""Keys under which a work may hold its labels, best first."""
 
 OPENALEX_SIGNS = frozenset({"referenced_works", "abstract_inverted_index"})
 CSL_SIGNS = frozenset({"container-title", "issued", "citation-key", "citation-label"})
@@ -31,34 +30,34 @@ CSL_SIGNS = frozenset({"container-title", "issued", "citation-key", "citation-la
 EXAMPLE = 'such as {"id": "a", "text": "..."}'
 
 
-def read_json_lines(content: Content) -> Table:
-    """Return the table of one object per line.
+def read_json_lines(source: Source) -> Table:
+    """Read one object per line.
 
     Raises:
-        NetworkError: A line is no JSON object, or a work is not one; says which line.
+        NetworkError: A line is not a JSON object, or a work has a malformed field.
     """
-    with content.refusing_first():
-        return _read_lines(content, are_works=False)
+    with source.text_errors_first():
+        return _read_lines(source, are_works=False)
 
 
-def _read_lines(content: Content, *, are_works: bool) -> Table:
-    """Return the table; a library is of works altogether, though some say little of themselves."""
-    packed, objects = PackedColumns(), _objects(content)
+def _read_lines(source: Source, *, are_works: bool) -> Table:
+    """Read all lines; if one record is a work, all records are treated as works."""
+    packed, objects = PackedColumns(), _objects(source)
     for lines, rows in batches_of(objects):
         if not are_works and any(map(_is_work, rows)):
-            if packed.num_rows:  # The rows before were taken for plain ones: begin again.
-                return _read_lines(content, are_works=True)
+            if packed.num_rows:  # Earlier rows were read as plain records: start over.
+                return _read_lines(source, are_works=True)
             are_works = True
-        records = _complete_all(content.name, lines, rows, objects) if are_works else rows
+        records = _complete_all(source.name, lines, rows, objects) if are_works else rows
         packed.add_records(lines, records)
-    return packed.table(content.name, packed.names(), open_links=are_works)
+    return packed.table(source.name, packed.names(), open_links=are_works)
 
 
-def _objects(content: Content) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the object of every line that is not blank, with its number."""
-    for number, line in enumerate(content.lines(newline="\n"), start=1):
+def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number and the object of every line that is not blank."""
+    for number, line in enumerate(source.lines(newline="\n"), start=1):
         if line.strip():
-            place, text = f"{content.name}, line {number}", line.removesuffix("\n")
+            place, text = f"{source.name}, line {number}", line.removesuffix("\n")
             yield number, _object(place, _parse(place, text), escaped="\\u" in text)
 
 
@@ -69,33 +68,33 @@ def _complete_all(
     try:
         return [_complete(f"{name}, line {number}", work) for number, work in numbered]
     except NetworkError:
-        deque(rest, maxlen=0)  # A line that is no JSON is refused first, although it comes later.
+        deque(rest, maxlen=0)  # A later line that is not JSON takes precedence.
         raise
 
 
-def read_json(content: Content) -> Table:
-    """Return the table of a list of objects, or of an object that holds one under a usual name.
+def read_json(source: Source) -> Table:
+    """Read a list of objects, or an object that holds such a list under a key in ``LISTS``.
 
     Raises:
-        NetworkError: It is no JSON, or not such a list; says which line or record.
+        NetworkError: The file is not JSON, or does not hold a list of objects.
     """
-    text = content.text()
-    document, escaped = _parse(content.name, text), "\\u" in text
+    text = source.text()
+    document, escaped = _parse(source.name, text), "\\u" in text
     if isinstance(document, dict):
         document = next((document[name] for name in LISTS if name in document), None)
     if not isinstance(document, list):
         raise NetworkError(
-            f"{content.name} holds no list of records; write a list of objects, {EXAMPLE}, or an "
-            f"object with one under {', '.join(map(repr, LISTS))}"
+            f"{source.name} does not hold a list of records; write a list of objects, {EXAMPLE}, "
+            f"or an object with one under {', '.join(map(repr, LISTS))}"
         )
 
     def place(row: int) -> str:
-        return f"{content.name}, record {row + 1}"
+        return f"{source.name}, record {row + 1}"
 
     rows = [
         _object(place(row), record, escaped=escaped) for row, record in enumerate(track(document))
     ]
-    return _table(content.name, rows, place)
+    return _table(source.name, rows, place)
 
 
 def _table(name: str, rows: list[dict[str, Any]], place: Callable[[int], str]) -> Table:
@@ -119,13 +118,13 @@ def _parse(place: str, text: str) -> Any:
         where = place if ", line " in place else f"{place}, line {error.lineno}"
         hint = f"write one object per line, {EXAMPLE}"
         if where != place:
-            hint = "check it, or name a file of one object per line .jsonl"
+            hint = "fix it, or rename a file with one object per line to end in .jsonl"
         raise NetworkError(
             f"{where}: not JSON at character {error.colno} ({error.msg}); {hint}"
         ) from None
     except (ValueError, RecursionError):
         raise NetworkError(
-            f"{place}: a number is too long or lists are too deep; simplify it"
+            f"{place}: a number is too long or lists are nested too deeply; simplify it"
         ) from None
 
 
@@ -135,30 +134,30 @@ def _object(place: str, row: object, *, escaped: bool) -> dict[str, Any]:
             f"{place}: found a {type(row).__name__} where an object is expected; "
             f"write one object per {'line' if ', line ' in place else 'record'}, {EXAMPLE}"
         )
-    if escaped:  # The file is UTF-8, so half a character can only come from an escape.
-        _refuse_half_characters(place, row)
+    if escaped:  # Text is valid UTF-8, so a lone surrogate can only come from an escape.
+        _check_surrogates(place, row)
     return row
 
 
-def _refuse_half_characters(place: str, row: dict[str, Any]) -> None:
+def _check_surrogates(place: str, row: dict[str, Any]) -> None:
     try:
         json.dumps(row, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         half = json.dumps(error.object[error.start])
         raise NetworkError(
-            f"{place}: the escape {half} is half a character; write both halves or neither"
+            f"{place}: the escape {half} is half of a surrogate pair; write both halves or neither"
         ) from None
     except RecursionError:
-        raise NetworkError(f"{place}: lists are too deep; simplify it") from None
+        raise NetworkError(f"{place}: lists are nested too deeply; simplify it") from None
 
 
 def _is_work(row: Mapping[str, Any]) -> bool:
-    is_described = {"title", "keyword"} <= row.keys()  # As in CSL, where it is one string.
+    is_described = {"title", "keyword"} <= row.keys()  # In CSL, keyword is one string.
     return is_described or not (OPENALEX_SIGNS | CSL_SIGNS).isdisjoint(row)
 
 
 def _complete(place: str, work: dict[str, Any]) -> dict[str, Any]:
-    """Return a work with abstract, title and labels under the usual names."""
+    """Add the abstract, title and labels of a work under the usual column names."""
     index = work.get("abstract_inverted_index")
     found: dict[str, Any] = {
         "abstract": None if index is None else _words_in_order(place, index),
@@ -171,14 +170,14 @@ def _complete(place: str, work: dict[str, Any]) -> dict[str, Any]:
 
 
 def _words_in_order(place: str, index: object) -> str:
-    """Return the abstract of which OpenAlex gives the places of every word.
+    """Abstract of a work of OpenAlex, which stores the positions of every word.
 
     >>> _words_in_order("", {"walks": [1], "on": [2], "Random": [0], "graphs": [3]})
     'Random walks on graphs'
     """
     if not isinstance(index, dict) or not all(map(_is_list_of_numbers, index.values())):
         raise NetworkError(
-            f"{place}: the abstract_inverted_index must hold a list of places for every word, "
+            f"{place}: the abstract_inverted_index must hold a list of positions for every word, "
             'such as {"graph": [0, 7]}'
         )
     places = ((number, word) for word, numbers in index.items() for number in numbers)
@@ -190,7 +189,7 @@ def _is_list_of_numbers(value: object) -> bool:
 
 
 def _labels(value: object) -> list[str]:
-    """Return the names in a list of names or of objects with one, or in a text with commas.
+    """Names in a list of strings or of objects with a name, or in a string with commas.
 
     >>> _labels([{"display_name": "Graphs", "score": 0.7}, "Trees"]), _labels("trees; graphs")
     (['Graphs', 'Trees'], ['trees', 'graphs'])

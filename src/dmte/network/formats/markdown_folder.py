@@ -1,10 +1,10 @@
-"""A folder of Markdown files that link to each other: a vault of notes, or a documentation site.
+"""Read a folder of linked Markdown files: a vault of notes, or a documentation site.
 
-An id is the path of a file below the folder, without its suffix. A link by name leads to the file
-of that name wherever it is, whatever the case of its letters, as in Obsidian: ``[[tree]]`` and
-``[[math/tree]]`` find ``notes/math/Tree.md``. A link by place starts beside the file that it is in;
-a folder stands for its ``index.md`` or ``README.md``. Where a name fits several files and none of
-them beside the link, or none at all, there is no edge: these links are counted and told of.
+An id is the path of a file below the folder, without its suffix. A wiki link finds a file by its
+name in any folder, ignoring case, as in Obsidian: ``[[tree]]`` and ``[[math/tree]]`` find
+``notes/math/Tree.md``. Other links are relative to the folder of their file; a link to a folder
+leads to its ``index.md`` or ``README.md``. A link without a match, or with several matches none of
+which is in the same folder, is ignored; a warning counts these links.
 """
 
 import os
@@ -17,35 +17,35 @@ from posixpath import normpath
 from dmte.errors import NetworkError, warn
 from dmte.network.datasets import holds
 from dmte.network.formats.markdown import Link, Note, parse_note
-from dmte.network.formats.source import read_content
+from dmte.network.formats.source import open_source
 from dmte.network.formats.table import Table
 from dmte.runtime.progress import track
 from dmte.storage.folder import is_stored
 
 SUFFIXES = (".md", ".markdown", ".mdx")
-"""How the names of Markdown files end."""
+"""Suffixes of Markdown files."""
 
 FRONT_PAGES = ("index", "readme", "_index")
-"""The files that a folder stands for, best first, in small letters."""
+"""Files that a link to a folder leads to, best first, in lower case."""
 
 SKIPPED = frozenset({"node_modules", "__pycache__"})
-"""Folders not looked into, besides models and hidden ones such as .obsidian, .git and .trash."""
+"""Folders that are skipped, besides models and hidden folders such as .obsidian and .git."""
 
-SHOWN = 3  # links that lead nowhere, as examples in a warning
+SHOWN = 3  # Examples of unresolved links in a warning.
 
 
 def read_notes(folder: Path, known: Sequence[str] = ()) -> Table:
-    """Return a row per Markdown file below the folder: id, title, text, labels and links.
+    """Read a row per Markdown file below the folder: id, title, text, labels and links.
 
-    Links may also lead to notes elsewhere of which the ids are ``known``.
+    Links may also lead to the ``known`` ids of notes elsewhere.
 
     Raises:
-        NetworkError: There is none, or a file or folder cannot be read; says which.
+        NetworkError: The folder has no Markdown file, or a file or folder cannot be read.
     """
     paths = list(find_notes(folder))
     if not paths:
-        raise NetworkError(f"{folder} holds no Markdown file ({', '.join(SUFFIXES)})")
-    notes = [parse_note(read_content(path).text()) for path in track(paths)]
+        raise NetworkError(f"{folder} does not contain a Markdown file ({', '.join(SUFFIXES)})")
+    notes = [parse_note(open_source(path).text()) for path in track(paths)]
     ids = _ids([path.relative_to(folder) for path in paths])
     findable = list(dict.fromkeys([*ids, *known]))
     finder = LinkFinder(folder.resolve().name, findable, [note.aliases for note in notes])
@@ -53,7 +53,7 @@ def read_notes(folder: Path, known: Sequence[str] = ()) -> Table:
         [other for link in note.links if (other := finder.find(name, link)) is not None]
         for name, note in zip(ids, notes, strict=True)
     ]
-    finder.tell(folder)
+    finder.warn_of_unresolved(folder)
     return Table(
         name=str(folder),
         columns={
@@ -70,17 +70,17 @@ def read_notes(folder: Path, known: Sequence[str] = ()) -> Table:
 def find_notes(folder: Path) -> Iterator[Path]:
     """Yield the Markdown files below a folder, in the order of their names.
 
-    Links of the file system to folders are not followed: they may lead in a circle, or out of it.
+    Symbolic links to folders are not followed: they may lead in a circle, or outside the folder.
 
     Raises:
-        NetworkError: A folder cannot be listed, or something with such a name is no file.
+        NetworkError: A folder cannot be listed, or a path with a Markdown suffix is not a file.
     """
 
-    def refuse(error: OSError) -> None:
+    def fail(error: OSError) -> None:
         raise NetworkError(f"{error.filename} cannot be listed: {error.strerror}") from None
 
     linked: list[Path] = []
-    for place, folders, files in os.walk(folder, onerror=refuse):
+    for place, folders, files in os.walk(folder, onerror=fail):
         folders[:] = sorted(name for name in folders if not _is_skipped(Path(place) / name))
         linked += (Path(place) / name for name in folders if (Path(place) / name).is_symlink())
         for name in sorted(files):
@@ -89,12 +89,11 @@ def find_notes(folder: Path) -> Iterator[Path]:
             path = Path(place) / name
             if not path.is_file():
                 raise NetworkError(
-                    f"{path} is no file that can be read, perhaps a link to one that is gone; "
-                    "delete it or rename it"
+                    f"{path} is not a readable file, maybe a broken link; delete or rename it"
                 )
             yield path
     if linked:
-        warn(f"{linked[0]} is a link to a folder and not followed, as are all {len(linked)} such")
+        warn(f"symbolic links to folders are not followed, {len(linked):,} in all: {linked[0]}")
 
 
 def _is_skipped(folder: Path) -> bool:
@@ -102,26 +101,26 @@ def _is_skipped(folder: Path) -> bool:
 
 
 def is_model(folder: Path) -> bool:
-    """Return whether a folder is one of our models, whose card is Markdown but no note."""
+    """Whether a folder holds a model, whose card is a Markdown file but not a note."""
     return holds(lambda: is_stored(folder) and any(folder.glob("*.safetensors")))
 
 
 def _ids(paths: Sequence[Path]) -> list[str]:
-    """Return a path without its suffix for every file, or with it where that one is taken."""
+    """Path of every file without its suffix, or with it if the short path is already used."""
     ids: dict[str, None] = {}
     for path in paths:
-        # A name that is not UTF-8 is kept readable; macOS takes letters and their marks apart.
+        # Replace bytes that are not UTF-8. macOS stores letters and their marks separately.
         name = unicodedata.normalize("NFC", os.fsencode(path.as_posix()).decode(errors="replace"))
         short = name[: len(name) - len(path.suffix)]
         chosen = name if short in ids else short
         if chosen in ids:
-            raise NetworkError(f"two files are called {chosen!r} in Unicode; rename one of them")
+            raise NetworkError(f"two files have the name {chosen!r} in Unicode; rename one of them")
         ids[chosen] = None
     return list(ids)
 
 
 def _title(name: str, note: Note, folder: Path) -> str:
-    """Return the title of a note, or else the name of its file, or of the folder it stands for."""
+    """Title of a note, or the name of its file, or of the folder if it is its front page."""
     if note.title:
         return note.title
     *folders, last = name.split("/")
@@ -131,7 +130,7 @@ def _title(name: str, note: Note, folder: Path) -> str:
 
 
 def _spelled_alike(labels: Iterable[Sequence[str]]) -> list[list[str]]:
-    """Return the labels, each in the spelling in which it comes first: #Tree is #tree."""
+    """Labels in the spelling of their first occurrence, ignoring case: #Tree equals #tree."""
     spelling: dict[str, str] = {}
     return [
         list(dict.fromkeys(spelling.setdefault(name.casefold(), name) for name in names))
@@ -141,7 +140,7 @@ def _spelled_alike(labels: Iterable[Sequence[str]]) -> list[list[str]]:
 
 @dataclass(slots=True)
 class LinkFinder:
-    """Finds the notes that links lead to, and counts those that lead nowhere.
+    """Resolves links to notes, and collects the links that have no match or several.
 
     >>> finder = LinkFinder("vault", ["start", "math/Tree", "math/Graph"], [])
     >>> finder.find("start", Link("tree", wiki=True))
@@ -153,7 +152,7 @@ class LinkFinder:
     """
 
     root: str
-    """The name of the folder, with which a link from its top may begin."""
+    """Name of the folder, with which a link from its top may begin."""
     ids: Sequence[str]
     aliases: Sequence[Sequence[str]]
     missing: list[str] = field(default_factory=list)
@@ -177,7 +176,7 @@ class LinkFinder:
                 self._by_alias.setdefault(_folded(other), []).append(name)
 
     def find(self, name: str, link: Link) -> str | None:
-        """Return the note that a link in the note ``name`` leads to, or None and count it."""
+        """Resolve a link in the note ``name``; if that fails, record it and return ``None``."""
         found = next(filter(None, self._candidates(name, link)), [])
         exact = [other for other in found if other.endswith(_without_suffix(link.target))]
         found = exact if len(exact) == 1 else found
@@ -190,7 +189,7 @@ class LinkFinder:
         return None
 
     def _candidates(self, name: str, link: Link) -> Iterator[list[str]]:
-        """Yield the notes that a link may mean, those that it means first in the beginning."""
+        """Yield lists of notes that match a link, the best first."""
         target = _folded(_without_suffix(link.target))
         beside, top = _path(name.rpartition("/")[0], target), _path("", target)
         if link.wiki and not target.startswith("."):
@@ -205,27 +204,27 @@ class LinkFinder:
         yield self._by_alias.get(target, [])
 
     def _ending_in(self, target: str) -> Iterator[list[str]]:
-        """Yield the notes whose path ends in this one, then the front pages of such folders."""
+        """Yield the notes whose path ends in this one, then the front pages of folders that do."""
         for path in (target, *(f"{target}/{page}" for page in FRONT_PAGES)):
             named = self._by_name.get(path.rpartition("/")[2], [])
             yield [name for name in named if f"/{_folded(name)}".endswith(f"/{path}")]
 
-    def tell(self, folder: Path) -> None:
-        """Warn of the links that lead nowhere."""
-        for links, what in (
-            (self.missing, "to what is no note here"),
-            (self.ambiguous, "that could lead to several notes of the same name"),
+    def warn_of_unresolved(self, folder: Path) -> None:
+        """Warn about links without a match or with several."""
+        for links, problem in (
+            (self.missing, "do not lead to a note"),
+            (self.ambiguous, "match several notes"),
         ):
             if links:
                 shown = ", ".join(link[:80] for link in links[:SHOWN])
                 warn(
-                    f"{folder}: links {what} are left out, {len(links):,} in all: {shown}"
+                    f"{folder}: links that {problem} are ignored, {len(links):,} in all: {shown}"
                     f"{', ...' if len(links) > SHOWN else ''}"
                 )
 
 
 def _path(beside: str, target: str) -> str:
-    """Return the place that a target means beside another, in the spelling of comparisons.
+    """Path of a target relative to a folder, folded for comparison.
 
     >>> _path("math/sets", "../tree"), _path("math", "/tree"), _path("", "")
     ('math/tree', 'tree', '.')
@@ -235,7 +234,7 @@ def _path(beside: str, target: str) -> str:
 
 
 def _folded(path: str) -> str:
-    """Return what paths are compared by."""
+    """Path in NFC and lower case, for comparison."""
     return unicodedata.normalize("NFC", path.replace("\\", "/")).casefold()
 
 
@@ -245,6 +244,6 @@ def _without_suffix(target: str) -> str:
 
 
 def _is_attachment(target: str) -> bool:
-    """Return whether a link leads to a picture or another file that is no note."""
+    """Whether a link leads to a picture or another file that is not a note."""
     suffix = PurePosixPath(target).suffix
     return suffix[1:].isalnum() and suffix.lower() not in SUFFIXES

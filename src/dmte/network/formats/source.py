@@ -1,11 +1,11 @@
-"""What a file holds, whether it is packed or not, or what comes from standard input.
+"""The bytes and text of a file, plain or compressed, or of standard input.
 
-Text is UTF-8 and nothing else: a guessed encoding would turn into wrong words without a word of
-warning. ``papers.csv.gz`` and ``papers.csv.zst`` are ``papers.csv``, packed; ``-`` is standard
-input. What is wrong is said with the line it is on, counted from 1.
+Text must be UTF-8: a guessed encoding would silently produce wrong words. ``papers.csv.gz`` and
+``papers.csv.zst`` are compressed CSV files; ``-`` is standard input. Errors name the line, counted
+from 1.
 
-Lines are read and unpacked as they are asked for, so a large file is never held whole. Only when
-something is wrong with one is it read again, whole, to say what is wrong first.
+Lines are decompressed and read lazily, so a large file is never in memory as a whole. After an
+error, the file is read again to find its first invalid byte.
 """
 
 import gzip
@@ -19,81 +19,80 @@ from dataclasses import dataclass
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, cast
+from typing import BinaryIO, NoReturn, cast
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from dmte.errors import NetworkError
-from dmte.runtime.progress import reach
+from dmte.runtime.progress import report
 
 STANDARD_INPUT = "-"
-"""What stands for standard input where a file is expected."""
+"""The file name that means standard input."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-BEGINNINGS: Mapping[bytes, str] = MappingProxyType(
+MAGIC_BYTES: Mapping[bytes, str] = MappingProxyType(
     {
-        b"\xff\xfe\0\0": "is UTF-32; convert it to UTF-8",  # before UTF-16, which begins so too
+        b"\xff\xfe\0\0": "is UTF-32; convert it to UTF-8",  # before UTF-16, a prefix of it
         b"\0\0\xfe\xff": "is UTF-32; convert it to UTF-8",
         b"\xff\xfe": "is UTF-16; convert it to UTF-8",
         b"\xfe\xff": "is UTF-16; convert it to UTF-8",
-        b"\x1f\x8b": "begins like a gzip file; unpack it, or let its name end in .gz",
-        b"\x28\xb5\x2f\xfd": "begins like a zstd file; unpack it, or let its name end in .zst",
-        b"PK\x03\x04": "begins like a zip file, as spreadsheets do; export it as CSV in UTF-8",
-        b"PAR1": "begins like a Parquet file; let its name end in .parquet",
-        b"%PDF-": "begins like a PDF file; extract its text first",
+        b"\x1f\x8b": "looks like a gzip file; decompress it, or rename it to end in .gz",
+        b"\x28\xb5\x2f\xfd": "looks like a zstd file; decompress it, or rename it to end in .zst",
+        b"PK\x03\x04": "looks like a zip file or spreadsheet; export it as CSV in UTF-8",
+        b"PAR1": "looks like a Parquet file; rename it to end in .parquet",
+        b"%PDF-": "looks like a PDF file; extract its text first",
     }
 )
-"""How files that are not UTF-8 begin, and what to say of them."""
+"""First bytes of well-known files that are not UTF-8 text, with the end of the error message."""
 
-UTF16_SHARE = 0.4  # of the bytes are NUL at even or at odd places; of Latin text it is half.
-BLOCK = 1 << 20  # Characters of lines that are held at a time.
+UTF16_SHARE = 0.4  # Minimum fraction of NULs at even or odd positions; Latin text has 0.5.
+BLOCK = 1 << 20  # Characters of lines in memory at a time.
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
-    """What a file holds, unpacked, and what errors call it."""
+class Source:
+    """The decompressed content of a file, and its name in errors."""
 
     name: str
-    source: bytes | Path
-    """The bytes, or the file they are in, which can be read again."""
-    packing: str = ""
-    """The suffix that says how they are packed, if they are."""
+    origin: bytes | Path
+    """The bytes, or a file that can be read more than once."""
+    compression: str = ""
+    """Suffix of the compression: ".gz", ".zst" or empty."""
 
     @property
     def data(self) -> bytes:
         """All bytes.
 
         Raises:
-            NetworkError: The file cannot be read, or its packing is damaged.
+            NetworkError: The file cannot be read, or its compression is damaged.
         """
-        with self._packed() as packed, self._unpacked(packed) as stream:
+        with self._compressed() as file, self._decompressed(file) as stream:
             return stream.read()
 
     def lines(self, newline: str) -> Iterator[str]:
-        r"""Yield the text line by line with the ends of the lines, a block of it in memory.
+        r"""Yield the lines with their line ends, with one block in memory at a time.
 
-        A line ends where ``open`` would end it for ``newline``, ``""`` or ``"\n"``.
+        ``newline`` is ``""`` or ``"\n"``, with the meaning it has for ``open``.
 
-        >>> list(Content("notes.csv", b"\xef\xbb\xbfid\r\na").lines(newline=""))
+        >>> list(Source("notes.csv", b"\xef\xbb\xbfid\r\na").lines(newline=""))
         ['id\r\n', 'a']
 
         Raises:
-            NetworkError: As of ``text``.
+            NetworkError: The file cannot be read or is not UTF-8 text, see ``text``.
         """
-        with self._packed() as packed, self._unpacked(packed) as stream:
-            size = max(1, packed.seek(0, os.SEEK_END))
-            packed.seek(0)
+        with self._compressed() as file, self._decompressed(file) as stream:
+            size = max(1, file.seek(0, os.SEEK_END))
+            file.seek(0)
             text = io.TextIOWrapper(cast("BinaryIO", stream), "utf-8-sig", newline=newline)
-            while lines := self._some_of(text):
+            while lines := self._next_lines(text):
                 yield from lines
-                reach(packed.tell() / size)
+                report(file.tell() / size)
 
     @contextmanager
-    def refusing_first(self) -> Iterator[None]:
-        """Refuse what is no text before what is wrong with its lines, although it comes later.
+    def text_errors_first(self) -> Iterator[None]:
+        """On an error in the block, raise the error of ``text`` instead if there is one.
 
-        Raises:
-            NetworkError: As of ``text``.
+        A byte that is not UTF-8 often explains an error in an earlier line.
         """
         try:
             yield
@@ -101,41 +100,44 @@ class Content:
             self.text()
             raise
 
-    def _some_of(self, text: io.TextIOBase) -> list[str]:
-        """Return the next lines of the text, or refuse it."""
+    def _next_lines(self, text: io.TextIOBase) -> list[str]:
         try:
             lines = text.readlines(BLOCK)
         except UnicodeDecodeError:
-            lines = ["\0"]
+            self._raise_text_error()
         if any("\0" in line for line in lines):
-            self.text()
-            raise NetworkError(f"{self.name} was changed while it was read; read it again")
+            self._raise_text_error()
         return lines
 
-    def _packed(self) -> AbstractContextManager[BufferedIOBase]:
-        return io.BytesIO(self.source) if isinstance(self.source, bytes) else _open(self.source)
+    def _raise_text_error(self) -> NoReturn:
+        """Read the whole file again to raise an error that names the first invalid byte."""
+        self.text()
+        raise NetworkError(f"{self.name} changed while it was read; read it again")
+
+    def _compressed(self) -> AbstractContextManager[BufferedIOBase]:
+        return io.BytesIO(self.origin) if isinstance(self.origin, bytes) else _open(self.origin)
 
     @contextmanager
-    def _unpacked(self, packed: BufferedIOBase) -> Iterator[BufferedIOBase]:
-        if not self.packing:
-            yield packed
+    def _decompressed(self, file: BufferedIOBase) -> Iterator[BufferedIOBase]:
+        if not self.compression:
+            yield file
             return
-        if not packed.read(1):
+        if not file.read(1):
             raise NetworkError(
-                f"{self.name} is empty, which no {self.packing} file is; fetch it again"
+                f"{self.name} is empty, so it is not a {self.compression} file; download it again"
             )
-        packed.seek(0)
-        with UNPACKERS[self.packing](self.name, packed) as stream:
+        file.seek(0)
+        with DECOMPRESSORS[self.compression](self.name, file) as stream:
             yield stream
 
     def text(self) -> str:
-        r"""Return the bytes as the text they are in UTF-8, without a byte order mark.
+        r"""Decode the bytes as UTF-8, without a byte order mark.
 
-        >>> Content("notes.csv", b"\xef\xbb\xbfid").text()
+        >>> Source("notes.csv", b"\xef\xbb\xbfid").text()
         'id'
 
         Raises:
-            NetworkError: They are not UTF-8, or hold a NUL.
+            NetworkError: The bytes are not UTF-8, or contain a NUL.
         """
         data = self.data
         skipped = len(BYTE_ORDER_MARK) if data.startswith(BYTE_ORDER_MARK) else 0
@@ -143,17 +145,17 @@ class Content:
             text = data[skipped:].decode()
         except UnicodeDecodeError as error:
             offset = error.start + skipped
-            _refuse_known_kinds(self.name, data)
+            _check_known_kinds(self.name, data)
             raise NetworkError(
                 f"{self.name}, line {_line_of(data, offset)}: byte {offset} is "
                 f"0x{data[offset]:02x}, which is not UTF-8; convert the file to UTF-8"
             ) from None
         if "\0" in text:
-            _refuse_known_kinds(self.name, data)
+            _check_known_kinds(self.name, data)
             offset = data.index(b"\0")
             raise NetworkError(
-                f"{self.name}, line {_line_of(data, offset)}: byte {offset} is NUL, which no text "
-                "holds; the file is damaged, or not UTF-8 text"
+                f"{self.name}, line {_line_of(data, offset)}: byte {offset} is NUL, which text "
+                "cannot contain; the file is damaged, or is not UTF-8 text"
             )
         return text
 
@@ -162,42 +164,42 @@ def _line_of(data: bytes, offset: int) -> int:
     return data.count(b"\n", 0, offset) + 1
 
 
-def _refuse_known_kinds(name: str, data: bytes) -> None:
-    """Say what a file is that is no text, if it is of a well-known kind."""
-    for beginning, what in BEGINNINGS.items():
-        if data.startswith(beginning):
-            raise NetworkError(f"{name} {what}")
+def _check_known_kinds(name: str, data: bytes) -> None:
+    """Raise an error that names the kind of a file that is not text, if it is a known kind."""
+    for magic, problem in MAGIC_BYTES.items():
+        if data.startswith(magic):
+            raise NetworkError(f"{name} {problem}")
     start = data[:1024]
     halves = (start[0::2], start[1::2])
     if any(half.count(0) > UTF16_SHARE * len(start) for half in halves):
         raise NetworkError(f"{name} looks like UTF-16; convert it to UTF-8")
 
 
-def read_content(path: Path, format: str | None = None) -> Content:  # noqa: A002
-    """Return what the file holds; a format stands for its suffixes.
+def open_source(path: Path, format: str | None = None) -> Source:  # noqa: A002
+    """Source of a file or of standard input; ``format`` overrides the suffix.
 
-    A file is opened when its bytes are asked for, and may be asked again. What can be read once
-    only, such as standard input or a pipe, is read now.
+    A regular file is opened when it is used, and can be used again. Standard input and pipes are
+    read at once, since they can be read only once.
 
     Raises:
-        NetworkError: It does not exist, is a folder, or may not be read.
+        NetworkError: The file does not exist, is a folder, or cannot be read.
     """
-    packing = _packing(f".{format}" if format else path.name)
+    compression = _compression(f".{format}" if format else path.name)
     if is_standard_input(path):
-        return Content("standard input", _read_standard_input(), packing)
+        return Source("standard input", _read_standard_input(), compression)
     if _is_file(path):
-        return Content(str(path), path, packing)
+        return Source(str(path), path, compression)
     with _open(path) as stream:
-        return Content(str(path), stream.read(), packing)
+        return Source(str(path), stream.read(), compression)
 
 
 def is_standard_input(path: Path | str | None) -> bool:
-    """Return whether ``path`` stands for standard input."""
+    """Whether ``path`` means standard input."""
     return str(path) == STANDARD_INPUT
 
 
 def kind_of(path: Path, format: str | None = None) -> str:  # noqa: A002
-    """Return the suffix that says how to read a file, whether packed or not.
+    """Suffix of the format of a file, without the suffix of the compression.
 
     >>> kind_of(Path("papers.2024.CSV.gz")), kind_of(Path("-")), kind_of(Path("x.txt"), "tsv")
     ('.csv', '.jsonl', '.tsv')
@@ -206,18 +208,18 @@ def kind_of(path: Path, format: str | None = None) -> str:  # noqa: A002
         name = f"x.{format.removeprefix('.')}"
     else:
         name = "x.jsonl" if is_standard_input(path) else path.name
-    packing = _packing(name)
-    return Path(name[: len(name) - len(packing)]).suffix.lower()
+    compression = _compression(name)
+    return Path(name[: len(name) - len(compression)]).suffix.lower()
 
 
-def _packing(name: str) -> str:
-    return next((suffix for suffix in UNPACKERS if name.lower().endswith(suffix)), "")
+def _compression(name: str) -> str:
+    return next((suffix for suffix in DECOMPRESSORS if name.lower().endswith(suffix)), "")
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except OSError:  # Opening it says what is wrong with it.
+    except OSError:  # Opening it raises an error that names the reason.
         return False
 
 
@@ -239,35 +241,33 @@ def _read_standard_input() -> bytes:
     try:
         return sys.stdin.buffer.read()
     except (AttributeError, OSError, ValueError):
-        raise NetworkError("standard input cannot be read; pipe something into it") from None
+        raise NetworkError("standard input cannot be read; pipe data into the command") from None
 
 
 @contextmanager
-def _gunzip(name: str, packed: BufferedIOBase) -> Iterator[BufferedIOBase]:
+def _gunzip(name: str, file: BufferedIOBase) -> Iterator[BufferedIOBase]:
     try:
-        with gzip.GzipFile(fileobj=packed) as stream:
+        with gzip.GzipFile(fileobj=file) as stream:
             yield stream
     except EOFError:
-        raise NetworkError(f"{name} is a gzip file that ends too early; fetch it again") from None
+        raise NetworkError(f"{name} is a truncated gzip file; download it again") from None
     except (gzip.BadGzipFile, zlib.error) as error:
-        reason = str(error).partition(" 0x")[0]  # Checksums that differ need not be shown.
-        raise NetworkError(f"{name} is not a gzip file, or damaged: {reason}") from None
+        reason = str(error).partition(" 0x")[0]  # Drop the two checksums.
+        raise NetworkError(f"{name} is not a gzip file, or is damaged: {reason}") from None
 
 
 @contextmanager
-def _unzstd(name: str, packed: BufferedIOBase) -> Iterator[BufferedIOBase]:
+def _unzstd(name: str, file: BufferedIOBase) -> Iterator[BufferedIOBase]:
     try:
-        with pa.CompressedInputStream(packed, "zstd") as stream:
+        with pa.CompressedInputStream(file, "zstd") as stream:
             yield BufferedReader(stream)
     except OSError as error:
         if "Truncated" in str(error):
-            raise NetworkError(
-                f"{name} is a zstd file that ends too early; fetch it again"
-            ) from None
-        raise NetworkError(f"{name} is not a zstd file, or damaged: {error}") from None
+            raise NetworkError(f"{name} is a truncated zstd file; download it again") from None
+        raise NetworkError(f"{name} is not a zstd file, or is damaged: {error}") from None
 
 
-UNPACKERS: Mapping[str, Callable[[str, BufferedIOBase], AbstractContextManager[BufferedIOBase]]] = (
-    MappingProxyType({".gz": _gunzip, ".zst": _unzstd})
-)
-"""How a packed file is unpacked, by its last suffix."""
+Decompressor = Callable[[str, BufferedIOBase], AbstractContextManager[BufferedIOBase]]
+
+DECOMPRESSORS: Mapping[str, Decompressor] = MappingProxyType({".gz": _gunzip, ".zst": _unzstd})
+"""Decompressors by the last suffix of a file name."""

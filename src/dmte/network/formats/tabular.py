@@ -1,4 +1,4 @@
-"""One file to one table: CSV, TSV, Parquet, edge lists and those of other modules, by suffix."""
+"""Read a table from a file by its suffix; CSV, TSV, Parquet and edge lists are read here."""
 
 import csv
 import threading
@@ -15,16 +15,16 @@ from dmte.errors import NetworkError
 from dmte.network.formats.bibtex import read_bibtex
 from dmte.network.formats.frames import table_from_frame
 from dmte.network.formats.json_records import read_json, read_json_lines
-from dmte.network.formats.source import Content, kind_of, read_content
+from dmte.network.formats.source import Source, kind_of, open_source
 from dmte.network.formats.table import LazyColumns, PackedColumns, Table, batches_of
 
-BATCH = 1 << 16  # Rows of a Parquet file that are held at a time.
-LONGEST_FIELD = 2**31 - 1  # Of a CSV; the csv module counts in what C calls a long.
+BATCH = 1 << 16  # Rows of a Parquet file in memory at a time.
+LONGEST_FIELD = 2**31 - 1  # Characters of a CSV field; the limit of a C long on Windows.
 _field_limit_lock = threading.Lock()
 
 
 def read_table(path: Path, format: str | None = None) -> Table:  # noqa: A002
-    """Return the table in a file, or in standard input; a format stands for the suffix.
+    """Read the table in a file or in standard input; ``format`` overrides the suffix.
 
     Raises:
         NetworkError: The suffix is unknown, or the file is missing, unreadable or damaged.
@@ -33,40 +33,40 @@ def read_table(path: Path, format: str | None = None) -> Table:  # noqa: A002
     if kind not in READERS:
         found = f"{path} ends in {kind!r}" if format is None else f"the format is {format!r}"
         raise NetworkError(
-            f"{found}; tables are read from {', '.join(READERS)} files, packed or not (.gz, .zst)"
+            f"{found}; it must be one of {', '.join(READERS)}, alone or followed by .gz or .zst"
         )
-    return READERS[kind](read_content(path, format))
+    return READERS[kind](open_source(path, format))
 
 
-def _read_delimited(content: Content, delimiter: str) -> Table:
-    path, packed = content.name, PackedColumns()
-    with _field_limit(), content.refusing_first():
-        records = _records(content, delimiter)
+def _read_delimited(source: Source, delimiter: str) -> Table:
+    path, packed = source.name, PackedColumns()
+    with _field_limit(), source.text_errors_first():
+        records = _records(source, delimiter)
         header_line, header = next(records, (0, []))
-        _refuse_other_separator(f"{path}, line {header_line}", header, delimiter)
+        _check_separator(f"{path}, line {header_line}", header, delimiter)
         names = [name.strip() for name in header]
         for lines, rows in batches_of(records):
             packed.add(lines, dict(zip(names, zip(*rows, strict=True), strict=True)))
         if not header:
             raise NetworkError(f"{path} is empty; it needs a header line with the column names")
-        _refuse_duplicates(f"{path}, line {header_line}", names)
+        _check_unique(f"{path}, line {header_line}", names)
     return packed.table(path, names, delimited=True)
 
 
-def _refuse_other_separator(place: str, header: list[str], delimiter: str) -> None:
-    """Refuse a header of one name that other separators cut into several."""
+def _check_separator(place: str, header: list[str], delimiter: str) -> None:
+    """Check that a header of one name does not contain another separator."""
     separators = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
     for other, name in separators.items():
         if other != delimiter and len(header) == 1 and other in header[0]:
             raise NetworkError(
                 f"{place}: the columns are separated by {name}, found "
-                f"{header[0]!r}; .csv files have commas between their columns, .tsv files tabs"
+                f"{header[0]!r}; .csv files must use commas, .tsv files tabs"
             )
 
 
-def _records(content: Content, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield every record that is not blank, as wide as the first, with the line it begins on."""
-    reader = csv.reader(content.lines(newline=""), delimiter=delimiter, strict=True)
+def _records(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the records that are not blank, each with its first line number, and check widths."""
+    reader = csv.reader(source.lines(newline=""), delimiter=delimiter, strict=True)
     begin, width = 1, 0
     try:
         for row in reader:
@@ -74,24 +74,23 @@ def _records(content: Content, delimiter: str) -> Iterator[tuple[int, list[str]]
                 width = width or len(row)
                 if len(row) != width:
                     raise NetworkError(
-                        f"{content.name}, line {begin}: found {len(row)} fields where the header "
-                        f"has {width}; quote a field that holds the separator or a line break"
+                        f"{source.name}, line {begin}: found {len(row)} fields where the header "
+                        f"has {width}; quote fields that contain the separator or a line break"
                     )
                 yield begin, row
             begin = reader.line_num + 1
     except csv.Error as error:
         raise NetworkError(
-            f"{content.name}, line {begin}: {error}; a field that holds a quote is put in quotes, "
+            f"{source.name}, line {begin}: {error}; a field that contains a quote must be quoted, "
             "with its own quotes doubled"
         ) from None
 
 
 @contextmanager
 def _field_limit() -> Iterator[None]:
-    """Let fields be as long as the csv module can have them while a file is read.
+    """Raise the limit of the csv module for the length of a field, and restore it afterwards.
 
-    The csv module has a single limit for the whole process; it is put back, and the lock keeps
-    two readers of ours from putting back each other's.
+    The limit is global to the process; the lock keeps two readers from restoring each other's.
     """
     with _field_limit_lock:
         limit = csv.field_size_limit()
@@ -102,12 +101,12 @@ def _field_limit() -> Iterator[None]:
             csv.field_size_limit(limit)
 
 
-def _read_parquet(content: Content) -> Table:
-    """Return a table that reads the columns it is asked for, a batch of rows at a time."""
-    path, data = content.name, content.data
+def _read_parquet(source: Source) -> Table:
+    """Table that reads a column when it is used, one batch of rows at a time."""
+    path, data = source.name, source.data
     with _parquet_errors(path):
         file = pq.ParquetFile(pa.BufferReader(data))
-    _refuse_duplicates(path, file.schema_arrow.names)
+    _check_unique(path, file.schema_arrow.names)
 
     def batches(column: str) -> Iterator[Sequence[object]]:
         with _parquet_errors(path):
@@ -134,45 +133,45 @@ def _parquet_errors(path: str) -> Iterator[None]:
         yield
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise NetworkError(f"{path} is not a Parquet file, or damaged: {reason}") from None
+        raise NetworkError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
 
 
-def _refuse_duplicates(place: str, names: list[str]) -> None:
+def _check_unique(place: str, names: list[str]) -> None:
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
-        raise NetworkError(f"{place}: two columns are called {twice!r}; rename one of them")
+        raise NetworkError(f"{place}: two columns have the name {twice!r}; rename one of them")
 
 
-def _read_edge_list(content: Content) -> Table:
-    """Return a line "source target" or "source target weight" per edge, after # a comment."""
+def _read_edge_list(source: Source) -> Table:
+    """Read lines "source target" or "source target weight"; # begins a comment line."""
     packed, names = PackedColumns(), ("source", "target", "weight")
-    with content.refusing_first():
-        for lines, rows in batches_of(_words(content)):
+    with source.text_errors_first():
+        for lines, rows in batches_of(_words(source)):
             packed.add(lines, dict(zip(names, zip(*rows, strict=True), strict=False)))
-    return packed.table(content.name, packed.names() or names[:2])
+    return packed.table(source.name, packed.names() or names[:2])
 
 
-def _words(content: Content) -> Iterator[tuple[int, list[str]]]:
-    """Yield the words of every line that is neither blank nor a comment, with its number."""
+def _words(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line number and words of every line that is neither blank nor a comment."""
     width = 0
-    for number, line in enumerate(content.lines(newline="\n"), start=1):
+    for number, line in enumerate(source.lines(newline="\n"), start=1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
         width = width or len(words)
         if len(words) != width or width not in (2, 3):
             raise NetworkError(
-                f"{content.name}, line {number}: found {len(words)} fields where "
+                f"{source.name}, line {number}: found {len(words)} fields where "
                 f"{width if width in (2, 3) else '2 or 3'} are expected; "
                 "a line is two ids without spaces and, on every line or on none, a weight"
             )
         yield number, words
 
 
-READERS: Mapping[str, Callable[[Content], Table]] = MappingProxyType(
+READERS: Mapping[str, Callable[[Source], Table]] = MappingProxyType(
     {
-        ".csv": lambda content: _read_delimited(content, ","),
-        ".tsv": lambda content: _read_delimited(content, "\t"),
+        ".csv": lambda source: _read_delimited(source, ","),
+        ".tsv": lambda source: _read_delimited(source, "\t"),
         ".parquet": _read_parquet,
         ".jsonl": read_json_lines,
         ".ndjson": read_json_lines,
@@ -181,4 +180,4 @@ READERS: Mapping[str, Callable[[Content], Table]] = MappingProxyType(
         ".edgelist": _read_edge_list,
     }
 )
-"""How a table is read, by the suffix of its file."""
+"""Readers of tables, by suffix."""

@@ -1,4 +1,4 @@
-"""A network written down as two tables, and files that must not exist yet."""
+"""Write a network as two tables, without overwriting files."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from dmte.network.textual_network import TextualNetwork
 
 
 def write_tables(network: TextualNetwork, vertices: Path | str, edges: Path | str) -> None:
-    """Write a network as two JSON Lines files, which ``read_tables`` reads back as they are.
+    """Write a network as two JSON Lines files, which ``read_tables`` reads back unchanged.
 
     >>> from tempfile import TemporaryDirectory
     >>> from dmte import read_network, read_tables
@@ -22,20 +22,20 @@ def write_tables(network: TextualNetwork, vertices: Path | str, edges: Path | st
     True
 
     Raises:
-        NetworkError: A file exists already, or an id or label would not be read back the same.
+        NetworkError: A file already exists, or an id or label would change when it is read back.
     """
     vertices, edges = Path(vertices), Path(edges)
     for path in (vertices, edges):
         if path.suffix.lower() not in (".jsonl", ".ndjson"):
-            raise NetworkError(f"{path} must end in .jsonl or .ndjson: it becomes JSON Lines")
+            raise NetworkError(f"{path} must end in .jsonl or .ndjson; tables are JSON Lines")
     if vertices == edges:
         raise NetworkError(f"{vertices} cannot hold both tables; give two files")
     labels = network.labels or ()
     for name in [*network.ids, *(label for classes in labels for label in classes)]:
         if not name or name != name.strip():
             raise NetworkError(
-                f"{name!r} is an id or label that is empty or begins or ends in white space, "
-                "which no reader keeps; rename it"
+                f"the id or label {name!r} is empty, or begins or ends with white space, which "
+                "readers remove; rename it"
             )
     write_new({vertices: _vertex_lines(network), edges: _edge_lines(network)})
 
@@ -59,10 +59,10 @@ def _edge_lines(network: TextualNetwork) -> list[str]:
 
 
 def write_new(contents: Mapping[Path, list[str]]) -> None:
-    """Write files that must not exist yet: all of them, or none.
+    """Write new files, all or none.
 
     Raises:
-        NetworkError: One exists already, or cannot be written.
+        NetworkError: A file already exists, or cannot be written.
     """
     encoded = {path: _encode(path, lines) for path, lines in contents.items()}
     written: list[Path] = []
@@ -77,7 +77,7 @@ def write_new(contents: Mapping[Path, list[str]]) -> None:
                     begun.unlink()
             if isinstance(error, FileExistsError):
                 raise NetworkError(
-                    f"{path} exists already and is not overwritten; give another place"
+                    f"{path} exists already and is not overwritten; give another path"
                 ) from None
             raise NetworkError(f"{path} cannot be written: {error.strerror}") from None
 
@@ -87,6 +87,6 @@ def _encode(path: Path, lines: list[str]) -> bytes:
         return "".join(f"{line}\n" for line in lines).encode()
     except UnicodeEncodeError as error:
         raise NetworkError(
-            f"{path} cannot be written: {error.object[error.start]!r} is half a character, which "
-            "UTF-8 has no bytes for; replace it"
+            f"{path} cannot be written: {error.object[error.start]!r} is half of a surrogate pair, "
+            "which UTF-8 cannot encode; replace it"
         ) from None
