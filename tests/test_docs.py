@@ -12,8 +12,8 @@ from dmte.cli import VERBS
 from dmte.evaluation.paper.lookup import find_row
 from dmte.evaluation.paper.results import read_results
 from dmte.evaluation.paper.tables import load_experiments
-from dmte.pages import make_files
 from dmte.settings import PAPER
+from run_pages import make_files
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
