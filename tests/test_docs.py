@@ -17,7 +17,8 @@ from run_pages import make_files
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
-    *(ROOT / folder / "README.md" for folder in (".", "benchmarks", "experiments")),
+    *sorted(ROOT.glob("*.md")),
+    *(ROOT / folder / "README.md" for folder in ("benchmarks", "experiments")),
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "verbs").glob("*.md")),
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),

@@ -23,6 +23,8 @@ REPOSITORY_PAGES = {
     "benchmarks/README.md": "benchmarks.md",
     "experiments/README.md": "experiments.md",
     "CONTRIBUTING.md": "contributing.md",
+    "CODE_OF_CONDUCT.md": "code-of-conduct.md",
+    "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
 }
 """Pages outside the folder that MkDocs reads, with their place on the site."""
