@@ -99,6 +99,16 @@ def test_every_page_is_in_the_index() -> None:
     assert not sorted(map(name_of, pages - listed))
 
 
+def test_every_file_named_in_the_table_of_changes_exists() -> None:
+    page = (ROOT / "docs" / "extending.md").read_text("utf-8")
+    rows = re.findall(r"^\| (?!change |---)(.+?) \| (.+?) \|", page, flags=re.MULTILINE)
+    named = [path for _, files in rows for path in re.findall(r"`(.+?)`", files)]
+    assert len(rows) == 12
+    assert all(path.startswith("src/dmte/") for path in named)
+    # The new module itself is to be made: its folder must exist.
+    assert not [path for path in named if not (ROOT / path.partition("<name>")[0]).exists()]
+
+
 def test_the_figures_in_the_readme_are_those_of_the_results() -> None:
     """Each row: what the paper prints, ours published and strict, at 15 and at 55 %."""
     rows = read_results(ROOT / "experiments" / "results")["cora-links"]["rows"]
