@@ -28,7 +28,14 @@ REPOSITORY_PAGES = {
     "CHANGELOG.md": "changelog.md",
 }
 """Pages outside the folder that MkDocs reads, with their place on the site."""
-LANGUAGES = {".py": "python", ".pyi": "python", ".json": "json", ".toml": "toml", ".md": "markdown"}
+LANGUAGES = {
+    ".py": "python",
+    ".pyi": "python",
+    ".json": "json",
+    ".toml": "toml",
+    ".md": "markdown",
+    ".cff": "yaml",
+}
 """Languages of the files that are shown as pages, by suffix."""
 MAX_LINES = 600
 """Longest file that is shown in full: every module is shorter, stored results are longer."""
