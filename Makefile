@@ -2,9 +2,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.dmte-is-installed
+DOCS_STAMP := .venv/.docs-are-installed
 WHAT ?= step
 
-.PHONY: help setup demo test slow coverage lint types format bench reproduce document clean
+.PHONY: help setup demo test slow coverage lint types format bench reproduce document docs clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,15 +50,18 @@ reproduce: $(STAMP)  ## Measure the paper's tables and figures again, quickly, i
 	@$(BIN)/dmte reproduce all --quick
 	@$(BIN)/dmte reproduce report
 
-document: $(STAMP)  ## Write docs/reproduction.md anew from results, docs/methods.md, docs/api.md and what commands print from the code.
+document: $(STAMP)  ## Update generated pages: docs/reproduction.md, docs/methods.md and the output of commands.
 	@$(BIN)/dmte reproduce report --out experiments/results --page docs/reproduction.md
-	@$(BIN)/python -c 'from pathlib import Path; from dmte.evaluation.catalog import methods_page; \
-	  Path("docs/methods.md").write_text(methods_page(), "utf-8")'
-	@echo docs/methods.md
-	@$(BIN)/python -c 'from pathlib import Path; from dmte.reference import api_page; \
-	  Path("docs/api.md").write_text(api_page(), "utf-8")'
-	@echo docs/api.md
-	@$(BIN)/python -m dmte.pages docs/quick-start.md docs/command-line.md docs/how-to/*.md docs/verbs/*.md
+	@$(BIN)/python docs/tools/method_catalog.py
+	@$(BIN)/python docs/tools/run_pages.py docs/quick-start.md docs/command-line.md docs/how-to/*.md docs/verbs/*.md
+
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	@touch $@
+
+docs: $(DOCS_STAMP)  ## Build the documentation's site into site/, and refuse broken links.
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo 'site/index.html; with search: $(BIN)/mkdocs serve'
 
 clean:  ## Remove .venv and what the tools left behind.
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
+	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist site

@@ -12,12 +12,13 @@ from dmte.cli.app import VERBS
 from dmte.evaluation.paper.lookup import find_row
 from dmte.evaluation.paper.results import read_results
 from dmte.evaluation.paper.tables import load_experiments
-from dmte.pages import make_files
 from dmte.settings import PAPER
+from run_pages import make_files
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
-    *(ROOT / folder / "README.md" for folder in (".", "benchmarks", "experiments")),
+    *sorted(ROOT.glob("*.md")),
+    *(ROOT / folder / "README.md" for folder in ("benchmarks", "experiments")),
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs" / "verbs").glob("*.md")),
     *sorted((ROOT / "docs" / "how-to").glob("*.md")),
@@ -96,6 +97,16 @@ def test_every_page_is_in_the_index() -> None:
     listed = {Path(os.path.normpath(index.parent / link)) for link in links_of(index)}
     pages = set((ROOT / "docs").rglob("*.md")) - {index}
     assert not sorted(map(name_of, pages - listed))
+
+
+def test_every_file_named_in_the_table_of_changes_exists() -> None:
+    page = (ROOT / "docs" / "extending.md").read_text("utf-8")
+    rows = re.findall(r"^\| (?!change |---)(.+?) \| (.+?) \|", page, flags=re.MULTILINE)
+    named = [path for _, files in rows for path in re.findall(r"`(.+?)`", files)]
+    assert len(rows) == 12
+    assert all(path.startswith("src/dmte/") for path in named)
+    # The new module itself is to be made: its folder must exist.
+    assert not [path for path in named if not (ROOT / path.partition("<name>")[0]).exists()]
 
 
 def test_the_figures_in_the_readme_are_those_of_the_results() -> None:

@@ -1,7 +1,7 @@
 """The commands in the documentation: those of ``docs`` run and print what is shown.
 
-How a page is run and what is compared stands in ``dmte.pages``; ``make document`` writes what
-differs anew. What is not run is listed here, so that nothing new escapes, and parsed.
+``docs/tools/run_pages.py`` runs a page, and ``make document`` rewrites what differs. Commands that
+are not run are listed here, so that no new one is missed; they are parsed.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,9 @@ import pytest
 import typer
 from typer.core import TyperGroup
 
+from compare_output import matches, update_shown
 from dmte.cli.app import app
-from dmte.pages import Asked, Runner, asked_on, matches, rewrite, show_anew
+from run_pages import Command, Runner, parse_page, rewrite
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -34,12 +35,12 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def commands(page: Path) -> Iterator[Asked]:
-    return (asked for asked in asked_on(page.read_text("utf-8")) if isinstance(asked, Asked))
+def commands(page: Path) -> Iterator[Command]:
+    return (part for part in parse_page(page.read_text("utf-8")) if isinstance(part, Command))
 
 
 def is_run(page: Path) -> bool:
-    return name_of(page) not in PARSED and any(one.why_not is None for one in commands(page))
+    return name_of(page) not in PARSED and any(one.skip_reason is None for one in commands(page))
 
 
 def understand(command: Any, arguments: list[str]) -> None:
@@ -53,9 +54,9 @@ def understand(command: Any, arguments: list[str]) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_the_commands_on_a_page_are_understood(page: Path) -> None:
-    for asked in commands(page):
-        if "dmte" in asked.command and not asked.shown.startswith("dmte: "):  # A mistake is shown.
-            understand(typer.main.get_command(app), asked.words()[2])
+    for command in commands(page):
+        if "dmte" in command.line and not command.shown.startswith("dmte: "):  # An error is shown.
+            understand(typer.main.get_command(app), list(command.parse().arguments))
 
 
 @pytest.fixture(scope="module")
@@ -65,17 +66,17 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if is_run(page)], ids=name_of)
 def test_a_page_shows_what_its_commands_print(page: Path, tmp_path: Path, runner: Runner) -> None:
-    for asked, printed in runner.run_page(page.read_text("utf-8"), tmp_path):
-        is_shown = not asked.shown or matches(asked.shown, printed)
-        assert is_shown, f"make document shows anew\n$ {asked.command}\n{printed}"
+    for command, printed in runner.run_page(page.read_text("utf-8"), tmp_path):
+        is_shown = not command.shown or matches(command.shown, printed)
+        assert is_shown, f"make document updates the page\n$ {command.line}\n{printed}"
 
 
-def test_what_is_not_run_is_known() -> None:
+def test_commands_that_are_not_run_are_listed() -> None:
     found: dict[str, list[str]] = {}
     for page in PAGES:
-        for why in dict.fromkeys(asked.why_not for asked in commands(page)):
-            if why is not None:
-                found.setdefault(name_of(page), []).append(why)
+        for reason in dict.fromkeys(command.skip_reason for command in commands(page)):
+            if reason is not None:
+                found.setdefault(name_of(page), []).append(reason)
     assert found == NOT_RUN
     assert {name_of(page) for page in PAGES if "```console" in page.read_text("utf-8")} >= PARSED
 
@@ -96,22 +97,22 @@ def test_what_is_not_run_is_known() -> None:
         ("in ... s, seed 0", "in 4 s, seed 1", False),
     ],
 )
-def test_what_is_shown_is_compared_but_for_what_is_the_machines(
+def test_output_is_compared_except_for_what_depends_on_the_machine(
     shown: str, printed: str, *, is_same: bool
 ) -> None:
     assert matches(shown, printed) == is_same
 
 
-def test_what_was_left_out_stays_left_out() -> None:
+def test_omitted_lines_stay_omitted() -> None:
     shown = "vertices 3\n...\nlabels 2\n...\nin ... s, seed 0\n"
     printed = "vertices 4\nedges 5\nlabels 1\nmore\nin 0.1 s, seed 1\n"
-    assert show_anew(shown, printed) == "vertices 4\n...\nlabels 1\n...\nin ... s, seed 1\n"
-    assert show_anew("", printed) == ""
+    assert update_shown(shown, printed) == "vertices 4\n...\nlabels 1\n...\nin ... s, seed 1\n"
+    assert update_shown("", printed) == ""
 
 
-def test_a_page_is_written_anew_where_it_is_wrong(runner: Runner) -> None:
+def test_wrong_output_on_a_page_is_replaced(runner: Runner) -> None:
     page = "```sh\ntrue\n```\n\n```console\n$ dmte datasets path conceps\n?\n$ dmte --help\n```\n"
-    anew = rewrite(page, runner)
-    assert anew.startswith("```sh\ntrue\n```\n\n```console\n$ dmte datasets path conceps\ndmte: ")
-    assert anew.endswith("\n$ dmte --help\n```\n")
-    assert rewrite(anew, runner) == anew
+    new = rewrite(page, runner)
+    assert new.startswith("```sh\ntrue\n```\n\n```console\n$ dmte datasets path conceps\ndmte: ")
+    assert new.endswith("\n$ dmte --help\n```\n")
+    assert rewrite(new, runner) == new

@@ -22,9 +22,9 @@ from dmte.cli import main
 from dmte.cli.verbs.tune import Show, summary
 from dmte.network import TextualNetwork, write_folder
 from dmte.network.synthetic import PlantedTopics
-from dmte.pages import Asked, asked_on
 from dmte.settings import Settings
 from dmte.tuning import Check, Outcome, Trial, search
+from run_pages import Command, parse_page
 
 pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")
 jsonschema = pytest.importorskip("jsonschema", reason="the schemas are checked with jsonschema")
@@ -176,7 +176,8 @@ def test_the_lines_on_the_page_have_the_form_of_those_printed(
     planted: TextualNetwork, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The example takes minutes, so its words are compared, and its figures are not."""
-    asked = next(one for one in asked_on(PAGE.read_text("utf-8")) if isinstance(one, Asked))
+    parts = parse_page(PAGE.read_text("utf-8"))
+    command = next(part for part in parts if isinstance(part, Command))
     found = outcome(0.001, 0.01)
     made: Any = SimpleNamespace(best=found.best, spent_seconds=1.0)
     show = Show(made, 60.0, quiet=False)
@@ -185,7 +186,7 @@ def test_the_lines_on_the_page_have_the_form_of_those_printed(
     show.check(found.checks[0])
     printed = [*capsys.readouterr().err.splitlines(), *summary(found, planted)]
     forms = {form(line) for line in [*printed, "..."]}
-    *shown, last = asked.shown.splitlines()
+    *shown, last = command.shown.splitlines()
     assert [line for line in shown if form(line) not in forms] == []
     assert last.startswith("settings in settings.toml; use them with: ")
 

@@ -8,14 +8,14 @@ import pytest
 from dmte.baselines import DeepWalk
 from dmte.baselines.sentence import SentenceDiffused
 from dmte.evaluation import METHODS
-from dmte.evaluation.catalog import field_sentences, methods_page, module_of
+from method_catalog import field_sentences, methods_page, module_of
 
 ROOT = Path(__file__).parents[2]
 
 
 def test_the_committed_page_is_made_from_the_docstrings() -> None:
     page = (ROOT / "docs" / "methods.md").read_text("utf-8")
-    assert page == methods_page(), "make document writes docs/methods.md anew"
+    assert page == methods_page(), "make document updates docs/methods.md"
 
 
 @pytest.mark.parametrize("name", METHODS)

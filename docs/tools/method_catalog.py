@@ -1,7 +1,8 @@
-"""``docs/methods.md``: every method in its own words, taken from the code that implements it.
+"""``docs/methods.md``: every method, described by the docstrings of the code that implements it.
 
 A section is a module: its docstring, and for every class in it the settings, each with its default
-and the sentence under its field. Modules that methods share stand at the end.
+and the sentence under its field. Modules that several methods use are at the end.
+``python docs/tools/method_catalog.py``, a part of ``make document``, writes the page.
 """
 
 import ast
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from itertools import pairwise
+from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
 from typing import Any
@@ -19,12 +21,14 @@ from dmte.evaluation.methods import METHODS
 
 OPENING = """# The methods
 
-Made by `make document` from the docstrings of the code; edit those. Names are those of
-`dmte evaluate --methods`. Every method gets the same network and answers the same questions
-([evaluation.md](evaluation.md)); how they did is in [reproduction.md](reproduction.md). In
-formulas S are the weights of the edges, d_v = Σ_j s_vj, P is S with rows that sum to one, and
-a vertex without edges has P[i, i] = 1.
+`make document` writes this page from the docstrings of the code. The names are those that
+`dmte evaluate --methods` takes. Every method gets the same training network and scores the same
+pairs ([evaluation.md](evaluation.md)); the scores are in [reproduction.md](reproduction.md). In the
+formulas, S holds the weights of the edges and d_v = Σ_j s_vj. P is S with rows that sum to one; a
+vertex without edges has P[i, i] = 1.
 """
+
+PAGE = Path(__file__).parents[1] / "methods.md"
 
 
 def methods_page() -> str:
@@ -40,7 +44,7 @@ def module_of(method: Method) -> ModuleType:
 
 
 def field_sentences(kind: type) -> dict[str, str]:
-    """Return the docstring under every field of a class and of those it is made from."""
+    """Return the docstring under every field of a class and of its bases."""
     found: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         if base.__module__.startswith("dmte."):
@@ -65,15 +69,15 @@ def _section(module: ModuleType) -> str:
         f"{inspect.getdoc(module)}\n",
         _source(module.__name__),
     ]
-    told: dict[str, str] = {}
+    tables: dict[str, str] = {}
     for kind in {type(method): None for method in named.values()}:
         own = {name: method for name, method in named.items() if type(method) is kind}
-        parts.append(_settings(own, told))
+        parts.append(_settings(own, tables))
     return "\n".join(parts)
 
 
 def _shared_sections() -> list[str]:
-    """Return a section for every module beside the methods that is no method's own."""
+    """Return a section for every baseline module that several methods use."""
     users: dict[str, list[str]] = {}
     own = {module_of(method).__name__ for method in METHODS.values()}
     for name, method in METHODS.items():
@@ -93,15 +97,15 @@ def _source(module: str) -> str:
     return f"Source: [{place}](../src/dmte/{place})\n"
 
 
-def _settings(named: dict[str, Any], told: dict[str, str]) -> str:
+def _settings(named: dict[str, Any], tables: dict[str, str]) -> str:
     """Return the settings of the methods of one class: the first's, and what the others change.
 
-    ``told`` are the tables of the section by the method they are of, which none repeats.
+    ``tables`` maps the tables shown in this section to their method, so that none is repeated.
     """
     (first, method), *others = named.items()
     summary = (inspect.getdoc(type(method)) or "").partition("\n")[0]
     table = _table(method)
-    same = told.setdefault(table, first)
+    same = tables.setdefault(table, first)
     settings = table if same == first else f"Its settings are those of {same}.\n"
     lines = [f"**{first}**: {summary}\n", settings]
     for name, other in others:
@@ -137,3 +141,8 @@ def _shown(value: object) -> str:
         parts = ((setting.name, getattr(value, setting.name)) for setting in fields(value))  # type: ignore[arg-type]
         return ", ".join(f"{name} {_shown(inner)}" for name, inner in parts)
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(methods_page(), "utf-8")
+    print(PAGE)
