@@ -103,9 +103,9 @@ def _refuse_in_vain(out: Path, *, force: bool) -> None:
         ConfigError: There is a file already.
         StorageError: It is no kind of picture.
     """
-    from dmte.plotting.figure import refuse_unknown_kind
+    from dmte.plotting.figure import check_file_type
 
-    refuse_unknown_kind(out)
+    check_file_type(out)
     if out.exists() and not force:
         raise ConfigError(f"{out} exists already; give another place, or --force to replace it")
 
