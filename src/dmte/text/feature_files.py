@@ -6,7 +6,7 @@ a folder               a sentence-transformers or model2vec model, which encodes
 """
 
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from zipfile import BadZipFile
 
@@ -45,27 +45,8 @@ def read_features(
         return network.with_features(encode_with(path, network.texts))
     content = _load(path)
     if isinstance(content, np.ndarray):
-        rows = _rows(path, content)
-        if len(rows) != network.num_vertices:
-            raise NetworkError(
-                f"{path} must have one row per vertex, in the order of the network: "
-                f"it has {len(rows):,} rows for {network.num_vertices:,} vertices"
-            )
-        _check_finite(path, content, rows, range(len(rows)))
-        return network.with_features(rows)
-    missing = {"ids", "vectors"} - set(content)
-    if missing:
-        names = " and no ".join(sorted(missing))
-        raise NetworkError(f"{path} must contain ids and vectors, but has no {names}")
-    vectors = _rows(path, content["vectors"])
-    if len(content["ids"]) != len(vectors):
-        raise NetworkError(f"{path} has {len(content['ids'])} ids for {len(vectors)} vectors")
-    positions = {str(name): row for row, name in enumerate(content["ids"].tolist())}
-    if len(positions) < len(vectors):
-        raise NetworkError(f"{path} has duplicate ids; every vertex must have one row")
-    used = [positions[name] for name in network.ids if name in positions]
-    _check_finite(path, content["vectors"], vectors, used)
-    return network.with_features(_in_order(path, vectors, positions, network.ids, known))
+        return network.with_features(_by_position(path, content, network))
+    return network.with_features(_by_id(path, content, network.ids, known))
 
 
 def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
@@ -81,6 +62,46 @@ def _load(path: Path) -> np.ndarray | dict[str, np.ndarray]:
     except (OSError, ValueError, EOFError, BadZipFile, zlib.error) as problem:
         reason = getattr(problem, "strerror", None) or "the file is damaged or not a NumPy file"
         raise NetworkError(f"cannot read features from {path}: {reason}") from problem
+
+
+def _by_position(
+    path: Path, matrix: np.ndarray, network: TextualNetwork
+) -> Float[Tensor, "vertices features"]:
+    """Check that a matrix has one row per vertex, and convert it."""
+    rows = _rows(path, matrix)
+    if len(rows) != network.num_vertices:
+        raise NetworkError(
+            f"{path} must have one row per vertex, in the order of the network: "
+            f"it has {len(rows):,} rows for {network.num_vertices:,} vertices"
+        )
+    _check_finite(path, matrix, rows, range(len(rows)))
+    return rows
+
+
+def _by_id(
+    path: Path, arrays: Mapping[str, np.ndarray], ids: Sequence[str], known: Collection[str]
+) -> Float[Tensor, "vertices features"]:
+    """Return the rows of ``ids`` in that order; rows of missing ``known`` vertices are zero."""
+    missing = {"ids", "vectors"} - set(arrays)
+    if missing:
+        names = " and no ".join(sorted(missing))
+        raise NetworkError(f"{path} must contain ids and vectors, but has no {names}")
+    vectors = _rows(path, arrays["vectors"])
+    positions = {str(name): row for row, name in enumerate(arrays["ids"].tolist())}
+    if len(arrays["ids"]) != len(vectors):
+        raise NetworkError(f"{path} has {len(arrays['ids'])} ids for {len(vectors)} vectors")
+    if len(positions) < len(vectors):
+        raise NetworkError(f"{path} has duplicate ids; every vertex must have one row")
+    absent = [name for name in ids if name not in positions and name not in known]
+    if absent:
+        others = f" and {len(absent) - 1:,} others" if len(absent) > 1 else ""
+        raise NetworkError(f"{path} has no features for {absent[0]!r}{others}")
+    vertices = [vertex for vertex, name in enumerate(ids) if name in positions]
+    used = [positions[ids[vertex]] for vertex in vertices]
+    _check_finite(path, arrays["vectors"], vectors, used)
+    rows = vectors.new_zeros(len(ids), vectors.shape[1])
+    rows[vertices] = vectors[used]
+    return rows
 
 
 def _rows(path: Path, matrix: np.ndarray) -> Float[Tensor, "rows features"]:
@@ -111,20 +132,3 @@ def _check_finite(
         else "is not a finite number"
     )
     raise NetworkError(f"{path}, row {found + 1:,} of {len(rows):,}: {number} {reason}")
-
-
-def _in_order(
-    path: Path,
-    vectors: Float[Tensor, "rows features"],
-    positions: dict[str, int],
-    ids: Sequence[str],
-    known: Collection[str],
-) -> Float[Tensor, "vertices features"]:
-    missing = [name for name in ids if name not in positions and name not in known]
-    if missing:
-        others = f" and {len(missing) - 1:,} others" if len(missing) > 1 else ""
-        raise NetworkError(f"{path} has no features for {missing[0]!r}{others}")
-    rows = vectors.new_zeros(len(ids), vectors.shape[1])
-    found = [vertex for vertex, name in enumerate(ids) if name in positions]
-    rows[found] = vectors[[positions[ids[vertex]] for vertex in found]]
-    return rows
