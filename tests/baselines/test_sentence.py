@@ -157,7 +157,7 @@ def test_what_is_not_there_is_refused_in_a_line_that_says_what_to_do(
     refusals: list[tuple[str | None, type[DmteError], str]] = [
         (None, ConfigError, f"set {VARIABLE} to a folder"),
         ("sentence-transformers/all-MiniLM-L6-v2", StorageError, "never fetched"),
-        (str(tmp_path), StorageError, "holds no sentence encoder"),
+        (str(tmp_path), StorageError, "does not contain a sentence encoder"),
         (str(sentence_model), MissingExtraError, r"pip install 'dmte\[sentence\]'"),
     ]
     monkeypatch.setattr(loading, "find_spec", lambda _: None)

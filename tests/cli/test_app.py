@@ -173,7 +173,8 @@ def test_what_help_says_without_loading_it_is_so(inside: Run) -> None:
     assert tuple(reproducing.GROUPS) == reproduce.GROUPS
     assert {*FORMATS, export.PROJECTOR} == set(export.KINDS)
     said = " ".join(inside("plot", "--help").stdout.split())
-    assert f"{maps.NAMES} without labels or of at most {maps.FEW} vertices" in said
+    named, most = maps.DEFAULT_NAMES, maps.MAX_NAMED_BY_DEFAULT
+    assert f"{named} without labels or of at most {most} vertices" in said
     assert f"{maps.LIMITS['tsne']:,} for tsne and {maps.LIMITS['umap']:,} for umap" in said
     assert ", ".join(METADATA) in said
 

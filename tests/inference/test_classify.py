@@ -1,4 +1,4 @@
-"""Labelling: what is learned, how sure it is, and what cannot be learned from."""
+"""Label prediction: accuracy, calibration, and labels that cannot be learned."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ CLASSES = ("ape", "bee", "cat")
 
 
 def noisy(num_vertices: int, noise: float, seed: int = 0) -> tuple[Embedding, list[frozenset[str]]]:
-    """Return vectors around one corner per class, and the class of every vertex."""
+    """Draw vectors around one corner per class; return them with the class of every vertex."""
     generator = torch.Generator().manual_seed(seed)
     truth = torch.randint(3, (num_vertices,), generator=generator)
     vectors = torch.eye(3)[truth] + noise * torch.randn(num_vertices, 3, generator=generator)
@@ -29,23 +29,21 @@ def hits(found: Labelling, truth: list[frozenset[str]]) -> list[bool]:
     return [truth[int(one.id)] == frozenset(one.labels) for one in found.predictions]
 
 
-def test_confidence_is_about_the_share_of_hits() -> None:
+def test_confidence_matches_the_share_of_correct_labels() -> None:
     embedding, truth = noisy(3000, noise=0.6)
     found = label_vertices(embedding, hide(truth, every=2))
-    right, sure = (
-        np.array(hits(found, truth)),
-        np.array([o.confidences[0] for o in found.predictions]),
-    )
+    right = np.array(hits(found, truth))
+    confidence = np.array([one.confidences[0] for one in found.predictions])
     assert len(right) == 1500
-    assert 0.6 < right.mean() < 0.95  # Neither hopeless nor trivial.
+    assert 0.6 < right.mean() < 0.95  # Neither random nor trivial.
     for low, high in ((0.4, 0.6), (0.6, 0.8), (0.8, 1.0)):
-        some = (sure >= low) & (sure < high)
-        assert right[some].mean() == pytest.approx(sure[some].mean(), abs=0.08)
+        some = (confidence >= low) & (confidence < high)
+        assert right[some].mean() == pytest.approx(confidence[some].mean(), abs=0.08)
     assert found.scores.micro_f1 == pytest.approx(right.mean(), abs=0.05)
     assert found.mean_confidence == pytest.approx(found.precision, abs=0.03)
 
 
-def test_the_labels_are_those_of_an_svm_on_all_labelled_vertices() -> None:
+def test_labels_equal_those_of_an_svm_trained_on_all_labelled_vertices() -> None:
     embedding, truth = noisy(200, noise=0.5)
     found = label_vertices(embedding, hide(truth, every=4))
     targets = class_targets(truth, CLASSES)
@@ -54,7 +52,7 @@ def test_the_labels_are_those_of_an_svm_on_all_labelled_vertices() -> None:
     assert np.mean(hits(found, truth)) == pytest.approx(task.evaluate(embedding.vectors).micro_f1)
 
 
-def test_a_vertex_may_get_several_labels_if_some_have_several() -> None:
+def test_several_labels_are_predicted_if_some_vertices_have_several() -> None:
     generator = torch.Generator().manual_seed(1)
     has = torch.rand(400, 3, generator=generator) < 0.5
     has[~has.any(dim=1), 0] = True
@@ -69,7 +67,7 @@ def test_a_vertex_may_get_several_labels_if_some_have_several() -> None:
         assert list(one.confidences) == sorted(one.confidences, reverse=True)
 
 
-def test_folds_without_a_mistake_do_not_make_certain() -> None:
+def test_confidences_stay_below_one_without_cross_validation_errors() -> None:
     embedding, truth = noisy(40, noise=0.01)
     found = label_vertices(embedding, hide(truth, every=4))
     assert found.scores.micro_f1 == 1.0
@@ -82,37 +80,37 @@ def test_the_same_seed_gives_the_same_labels_and_confidences() -> None:
     assert label_vertices(embedding, given, seed=4) == label_vertices(embedding, given, seed=4)
 
 
-def test_a_label_of_one_vertex_is_warned_of_and_counts_as_missed() -> None:
+def test_a_label_with_one_vertex_warns_and_counts_as_an_error() -> None:
     embedding, truth = noisy(40, noise=0.01)
     given = [*hide(truth, every=4)[:-1], frozenset({"dog"})]
-    with pytest.warns(DmteWarning, match="single vertex carries cannot be checked.*'dog'"):
+    with pytest.warns(DmteWarning, match="single vertex cannot be cross-validated.*'dog'"):
         found = label_vertices(embedding, given)
     assert found.scores.macro_f1 == pytest.approx(3 / 4, abs=0.05)
     assert found.counts["dog"] == 1
 
 
-def test_everything_labelled_still_gives_the_estimate() -> None:
+def test_scores_are_computed_if_all_vertices_are_labelled() -> None:
     embedding, truth = noisy(40, noise=0.01)
     found = label_vertices(embedding, truth)
     assert (found.predictions, found.num_folds, found.scores.micro_f1) == ((), NUM_FOLDS, 1.0)
 
 
-def test_labels_of_two_vertices_each_are_not_judged_without_a_word() -> None:
+def test_labels_with_two_vertices_each_warn() -> None:
     embedding = Embedding(tuple("vwxyz"), torch.eye(5), text_dim=5)
-    with pytest.warns(DmteWarning, match="the estimate is far too low"):
+    with pytest.warns(DmteWarning, match="the estimated F1 is far too low"):
         label_vertices(embedding, [frozenset(name.replace("-", "")) for name in "aabb-"])
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("----", "no vertex carries a label"),
-        ("aaa-", r"all labelled vertices \(3\) carry the label 'a'"),
-        ("aab-", "of 2 labels only 1 stand at two vertices"),
-        ("ab--", "of 2 labels only 0 stand at two vertices"),
+        ("----", "at least one vertex must have a label"),
+        ("aaa-", r"all labelled vertices \(3\) have the label 'a'"),
+        ("aab-", "two vertices or more, but only 1 of 2 have"),
+        ("ab--", "two vertices or more, but only 0 of 2 have"),
     ],
 )
-def test_too_few_labels_are_refused(given: str, message: str) -> None:
+def test_too_few_labels_raise(given: str, message: str) -> None:
     embedding = Embedding(tuple("wxyz"), torch.eye(4), text_dim=4)
     with pytest.raises(SplitError, match=message):
         label_vertices(embedding, [frozenset(name.replace("-", "")) for name in given])

@@ -1,4 +1,4 @@
-"""Adam: the numbers are those of torch's, and training loads nothing heavy beside torch."""
+"""Adam: equal to torch's to the bit, without importing torch's compiler."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from torch import nn
 from dmte.kernels.adam import Adam
 
 
-def test_steps_are_those_of_torch() -> None:
+def test_steps_equal_those_of_torch() -> None:
     generator = torch.Generator().manual_seed(3)
     start = [torch.randn(size, generator=generator) for size in ((4, 3), (5,), (2,))]
     ours, theirs = ([nn.Parameter(one.clone()) for one in start] for _ in range(2))
@@ -32,7 +32,7 @@ def test_steps_are_those_of_torch() -> None:
             assert torch.equal(optimizer.state[one][name], value)
 
 
-def test_training_loads_neither_the_compiler_nor_scikit_learn() -> None:
+def test_training_imports_neither_the_compiler_nor_scikit_learn() -> None:
     code = """
 import sys
 from dmte.training.method import DmteMethod

@@ -1,4 +1,4 @@
-"""Scores of pairs: against one dot product at a time, and their gradients."""
+"""Scores of pairs against single dot products, and their gradients."""
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ def test_scores_equal_one_dot_product_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 100])
-def test_gradients_equal_finite_differences_in_chunks_of_any_size(
+def test_gradients_equal_finite_differences_for_any_chunk_size(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scores, "CHUNK", chunk)
@@ -33,7 +33,7 @@ def test_gradients_equal_finite_differences_in_chunks_of_any_size(
         torch.randn(4, 2, generator=generator, dtype=torch.float64, requires_grad=True)
         for _ in range(3)
     )
-    # Vertex 3 is in no pair, vertex 0 in several, and one pair is a vertex with itself.
+    # Vertex 3 is in no pair, vertex 0 is in several, and one pair is a vertex with itself.
     left, right = torch.tensor([[0, 1], [0, 2], [2, 1]]), torch.tensor([1, 0, 2])
     assert torch.autograd.gradcheck(
         lambda t, s, u: score_pairs((t, s), (t, u), left, right), (text, structure, diffused)

@@ -1,4 +1,4 @@
-"""Sparse × dense products against dense ones, in value and gradient."""
+"""Values and gradients of sparse × dense products against dense products."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ SHAPES = [(5, 7), (7, 5), (1, 1), (1, 9), (9, 1)]
 
 
 def random_dense(rows: int, columns: int, seed: int = 0) -> Tensor:
-    """Return a matrix of which about half the entries are zero, never symmetric by chance."""
+    """Draw a matrix with about half of its entries zero."""
     generator = torch.Generator().manual_seed(seed)
     values = torch.randn(rows, columns, generator=generator, dtype=torch.float64)
     present = torch.rand(rows, columns, generator=generator) < 0.5
@@ -39,7 +39,7 @@ def test_a_product_equals_the_dense_product(shape: tuple[int, int], dtype: torch
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_the_gradient_of_a_product_is_that_of_finite_differences(shape: tuple[int, int]) -> None:
+def test_the_gradient_of_a_product_equals_finite_differences(shape: tuple[int, int]) -> None:
     matrix = sparse_of(random_dense(*shape))
     assert gradcheck(lambda right: matrix @ right, features(shape[1]).requires_grad_())
 
@@ -47,7 +47,7 @@ def test_the_gradient_of_a_product_is_that_of_finite_differences(shape: tuple[in
 @pytest.mark.parametrize(
     "layout", ["as it is", "transposed", "expanded"], ids=lambda layout: str(layout)
 )
-def test_a_gradient_may_come_in_any_layout(layout: str) -> None:
+def test_an_upstream_gradient_may_have_any_layout(layout: str) -> None:
     dense, right = random_dense(6, 4), features(4, 6).requires_grad_()
     upstream = {
         "as it is": features(6, 6),
@@ -64,7 +64,7 @@ def test_a_factor_may_be_a_transposed_view() -> None:
     torch.testing.assert_close(sparse_of(dense) @ right, dense @ right)
 
 
-def test_a_product_leaves_its_factor_alone() -> None:
+def test_a_product_does_not_modify_its_factor() -> None:
     right = features(4)
     before = right.clone()
     sparse_of(random_dense(6, 4)) @ right
@@ -79,14 +79,14 @@ def test_the_transpose_equals_the_dense_transpose(shape: tuple[int, int]) -> Non
     assert gradcheck(lambda right: transposed @ right, right)
 
 
-def test_transposing_twice_gives_the_same_matrix_without_a_copy() -> None:
+def test_transposing_twice_returns_the_same_arrays() -> None:
     matrix = sparse_of(random_dense(5, 7))
     twice = matrix.transpose().transpose()
     assert twice.rows is matrix.rows
     assert twice.columns is matrix.columns
 
 
-def test_entries_given_twice_add_up() -> None:
+def test_duplicate_entries_are_added() -> None:
     twice = sp.csr_array(
         (np.array([1.0, 2.0, 4.0]), np.array([1, 1, 0]), np.array([0, 2, 3])), shape=(2, 2)
     )
@@ -96,7 +96,7 @@ def test_entries_given_twice_add_up() -> None:
     assert (matrix.transpose() @ right).tolist() == [[40.0], [3.0]]
 
 
-def test_rows_and_columns_without_an_entry_give_zeros() -> None:
+def test_empty_rows_and_columns_give_zeros() -> None:
     dense = torch.zeros(5, 4, dtype=torch.float64)
     dense[1, 2], dense[3, 2] = 2.0, -1.0
     right = features(4).requires_grad_()
@@ -107,7 +107,7 @@ def test_rows_and_columns_without_an_entry_give_zeros() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 4), (0, 4), (3, 0), (0, 0)], ids=str)
-def test_a_matrix_without_entries_gives_zeros_and_a_gradient_of_zeros(
+def test_a_matrix_without_entries_gives_zeros_and_zero_gradients(
     shape: tuple[int, int],
 ) -> None:
     rows, columns = shape
@@ -120,14 +120,14 @@ def test_a_matrix_without_entries_gives_zeros_and_a_gradient_of_zeros(
     assert matrix.num_entries == 0
 
 
-def test_a_matrix_of_whole_numbers_multiplies_like_one_of_floats() -> None:
+def test_an_integer_matrix_multiplies_like_a_float_matrix() -> None:
     whole = sp.csr_array(np.array([[0, 2, 0], [3, 0, -1]]))
     matrix = SparseMatrix.from_scipy(whole, torch.float32)
     right = torch.tensor([[1.0], [10.0], [100.0]])
     assert (matrix @ right).tolist() == [[20.0], [-97.0]]
 
 
-def test_indices_are_narrow_whatever_they_were() -> None:
+def test_indices_are_converted_to_int32() -> None:
     wide = sp.csr_array(random_dense(5, 7).numpy())
     wide.indices, wide.indptr = wide.indices.astype(np.int64), wide.indptr.astype(np.int64)
     matrix = SparseMatrix.from_scipy(wide, torch.float32)
@@ -135,7 +135,7 @@ def test_indices_are_narrow_whatever_they_were() -> None:
         assert side.offsets.dtype == side.columns.dtype == torch.int32
 
 
-def test_the_number_of_entries_is_counted() -> None:
+def test_num_entries_counts_the_stored_entries() -> None:
     dense = random_dense(5, 7)
     assert sparse_of(dense).num_entries == sparse_of(dense).transpose().num_entries
     assert sparse_of(dense).num_entries == int((dense != 0).sum())

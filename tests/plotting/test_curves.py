@@ -1,4 +1,4 @@
-"""Figures over a range: the same every time, and refused where they cannot be drawn."""
+"""Line charts: reproducible files, training curves, result curves, invalid results."""
 
 import json
 import math
@@ -10,8 +10,13 @@ import pytest
 
 from dmte.errors import ConfigError, MissingExtraError, StorageError
 from dmte.model.history import EpochRecord, outcome
-from dmte.plotting.curves import draw_results, draw_training, read_result_file, result_panels
-from dmte.plotting.curves import training_panels as panels_of
+from dmte.plotting.curves import (
+    draw_results,
+    draw_training,
+    read_result_file,
+    result_panels,
+    training_panels,
+)
 from dmte.plotting.figure import Line, Panel, draw_lines, draw_panels
 
 
@@ -32,7 +37,7 @@ def row(method: str, share: float, mean: float, *, seeds: int = 3, **more: Any) 
 NETWORK = {"vertices": 4, "edges": 3}
 
 
-def test_lines_are_drawn_the_same_every_time(tmp_path: Path) -> None:
+def test_the_same_lines_make_the_same_file(tmp_path: Path) -> None:
     lines = [
         Line("first", x=[1.0, 2.0], y=[3.0, 4.0], spread=[0.1, 0.0]),
         Line("second", x=[1.0, 2.0], y=[4.0, 3.0], spread=[0.0, 0.2]),
@@ -55,26 +60,28 @@ def test_the_same_panels_make_the_same_file(ending: str, tmp_path: Path) -> None
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_a_result_is_a_line_with_its_interval_in_per_cent() -> None:
+def test_a_method_is_a_line_with_its_interval_in_percent() -> None:
     rows = [row("b", 0.5, 0.9), row("a", 0.5, 0.8), row("a", 0.15, 0.7), row("b", 0.15, 0.6)]
     rows += [row("a", 0.5, 0.1, score="cosine")]
     (panel,) = result_panels({"network": NETWORK, "results": rows})
     assert [line.name for line in panel.lines] == ["b", "a"]  # best first
     assert panel.lines[1].x == [15, 50]
     assert panel.lines[1].y == pytest.approx([70, 80])
-    assert panel.lines[0].band[1] == pytest.approx((88, 100))  # above 100 % there is nothing
+    assert panel.lines[0].band[1] == pytest.approx((88, 100))  # clipped to 100 %
     assert panel.axis_names == ("edges trained on, %", "AUC, %")
 
 
 @pytest.mark.parametrize(
-    ("seeds", "said"),
+    ("seeds", "note"),
     [
         (1, "one seed"),
         (2, "mean of 2 seeds, too few for 95 % intervals"),
         (3, "mean of 3 seeds, 95 % intervals"),
     ],
 )
-def test_few_seeds_have_no_band_and_are_counted(seeds: int, said: str, tmp_path: Path) -> None:
+def test_few_seeds_have_no_band_and_the_title_counts_them(
+    seeds: int, note: str, tmp_path: Path
+) -> None:
     results = {
         "network": NETWORK,
         "results": [row("a", share, 0.8, seeds=seeds) for share in (0.2, 0.5)],
@@ -82,10 +89,10 @@ def test_few_seeds_have_no_band_and_are_counted(seeds: int, said: str, tmp_path:
     (panel,) = result_panels(results)
     assert bool(panel.lines[0].band) == (seeds > 2)
     draw_results(results, tmp_path / "auc.svg")
-    assert f"<!-- 4 vertices, 3 edges; {said} -->" in (tmp_path / "auc.svg").read_text()
+    assert f"<!-- 4 vertices, 3 edges; {note} -->" in (tmp_path / "auc.svg").read_text()
 
 
-def test_methods_over_other_numbers_of_seeds_say_so() -> None:
+def test_the_legend_counts_seeds_if_methods_differ() -> None:
     rows = [row("a", 0.2, 0.8, seeds=10), row("a", 0.5, 0.8, seeds=2), row("b", 0.2, 0.7, seeds=1)]
     (panel,) = result_panels({"network": NETWORK, "results": rows})
     assert [line.name for line in panel.lines] == ["a (2 to 10)", "b (1)"]
@@ -94,53 +101,58 @@ def test_methods_over_other_numbers_of_seeds_say_so() -> None:
     assert math.isnan(high)
 
 
-def test_a_method_with_several_settings_is_several_lines() -> None:
+def test_a_method_with_several_settings_has_several_lines() -> None:
     rows = [row("a", 0.5, 0.8, settings={"hop_weights": [1.0, 0.3]}), row("a", 0.5, 0.7)]
     (panel,) = result_panels({"network": NETWORK, "rows": rows})
     assert {line.name for line in panel.lines} == {"a, hop_weights 1 0.3", "a, "}
 
 
-def test_of_many_methods_the_best_are_in_color() -> None:
+def test_the_best_of_many_methods_are_in_color() -> None:
     rows = [row(f"m{number}", 0.5, number / 100) for number in range(20)]
     (panel,) = result_panels({"network": NETWORK, "results": rows})
     assert len(panel.lines) == 12
     assert min(line.y[0] for line in panel.lines) > max(line.y[0] for line in panel.faint)
 
 
-def test_the_committed_results_are_drawn(tmp_path: Path) -> None:
+def test_the_committed_results_can_be_drawn(tmp_path: Path) -> None:
     folder = Path(__file__).parents[2] / "experiments" / "results"
     for target in ("cora-links", "dblp-classes"):
         path = folder / target / "results.json"
         draw_results(read_result_file(path), tmp_path / f"{target}.png")
-    with pytest.raises(ConfigError, match="no share trained on"):
+    with pytest.raises(ConfigError, match="must have train_fraction or label_fraction"):
         draw_results(read_result_file(folder / "case-study" / "results.json"), tmp_path / "c.png")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"\xff\xfe", "not JSON"), (b"{", "not JSON"), (b"[]", "no results"), (b"{}", "no results")],
+    [
+        (b"\xff\xfe", "not JSON"),
+        (b"{", "not JSON"),
+        (b"[]", "contain results"),
+        (b"{}", "contain results"),
+    ],
 )
-def test_what_is_no_result_file_is_refused(content: bytes, message: str, tmp_path: Path) -> None:
+def test_an_invalid_result_file_raises(content: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "results.json").write_bytes(content)
     with pytest.raises(StorageError, match=message):
         read_result_file(tmp_path / "results.json")
 
 
-def test_an_unknown_method_or_measure_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_method_or_measure_raises(tmp_path: Path) -> None:
     results = json.loads(json.dumps({"network": NETWORK, "results": [row("a", 0.5, 0.8)]}))
-    with pytest.raises(ConfigError, match="no result of 'b'; there are a"):
+    with pytest.raises(ConfigError, match="methods must be among a, not 'b'"):
         draw_results(results, tmp_path / "x.png", methods=["b"])
     with pytest.raises(ConfigError, match="measure must be one of auc, not 'mrr'"):
         draw_results(results, tmp_path / "x.png", measure="mrr")
 
 
-def test_training_shows_loss_and_the_best_look() -> None:
+def test_training_panels_show_the_loss_and_the_best_epoch() -> None:
     history = [
         EpochRecord(0, None, {}, 0.9),
         EpochRecord(1, 0.5, {"text_text": 0.5}, 0.95),
         EpochRecord(2, 0.4, {"text_text": 0.4}, 0.94),
     ]
-    loss, auc = panels_of(history)
+    loss, auc = training_panels(history)
     assert [line.name for line in loss.lines] == ["loss"]
     assert loss.lines[0].y == [0.5, 0.4]
     assert auc.lines[0].y == pytest.approx([90, 95, 94])
@@ -150,12 +162,12 @@ def test_training_shows_loss_and_the_best_look() -> None:
     assert outcome(history) == "AUC 95.0 on held-back edges, best after epoch 1"
 
 
-def test_of_several_trainings_each_is_ringed_at_its_best() -> None:
+def test_each_of_several_trainings_has_a_ring_at_its_best_epoch() -> None:
     history = [
         EpochRecord(0, None, {}, 0.8, (0.9, 0.7)),
         EpochRecord(1, 0.5, {"text_text": 0.5}, 0.8, (0.8, 0.8)),
     ]
-    _, auc = panels_of(history)
+    _, auc = training_panels(history)
     assert auc.lines[1].x == [0, 1]
     assert auc.lines[1].y == pytest.approx([90, 80])
     assert auc.lines[1].name == "85.0, best after epochs 0 (the start) and 1"
@@ -163,9 +175,9 @@ def test_of_several_trainings_each_is_ringed_at_its_best() -> None:
     assert outcome(history).startswith("AUC 85.0 on held-back edges, mean of 2 trainings at their")
 
 
-def test_a_training_that_did_not_help_says_so() -> None:
+def test_a_training_without_improvement_is_best_at_the_start() -> None:
     history = [EpochRecord(0, None, {}, 0.9), EpochRecord(1, 0.5, {"text_text": 0.5}, 0.8)]
-    assert panels_of(history)[1].lines[1].name == "90.0, best at the start"
+    assert training_panels(history)[1].lines[1].name == "90.0, best at the start"
     assert "best at the start: nothing that was learned" in outcome(history)
     assert outcome([]) == (
         "nothing was learned, as there were too few links, or too few pairs without one, to judge "
@@ -173,14 +185,14 @@ def test_a_training_that_did_not_help_says_so() -> None:
     )
 
 
-def test_a_model_without_a_history_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="does not say how it was trained"):
+def test_a_model_without_a_history_raises(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="has no training history"):
         draw_training(None, tmp_path / "x.png")
     with pytest.raises(ConfigError, match="too few pairs without one"):
         draw_training([], tmp_path / "x.png")
 
 
-def test_a_picture_without_matplotlib_names_the_extra(
+def test_without_matplotlib_the_error_names_the_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)

@@ -1,4 +1,4 @@
-"""The map: near vectors near, names apart, and nothing left out in silence."""
+"""Maps: projections, samples, colors, and labels that do not overlap."""
 
 import sys
 import warnings
@@ -13,7 +13,7 @@ from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, DmteWarning, MissingExtraError, StorageError
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.plotting.label_placement import thickest
+from dmte.plotting.label_placement import densest_point
 from dmte.plotting.map import Map, principal_plane
 from dmte.settings import Way
 
@@ -34,7 +34,7 @@ def labelled(labels: list[set[str]]) -> TextualNetwork:
 
 @pytest.mark.parametrize("num_vertices", [1, 2, 3, 4, 40])
 @pytest.mark.parametrize("by", ["tsne", "pca"])
-def test_a_map_is_drawn_for_small_and_larger_networks(
+def test_a_map_is_drawn_for_networks_of_any_size(
     num_vertices: int, by: Way, tmp_path: Path
 ) -> None:
     edges = torch.zeros(0, 2, dtype=torch.int64)
@@ -46,7 +46,7 @@ def test_a_map_is_drawn_for_small_and_larger_networks(
     assert imread(tmp_path / "m.png")[..., :3].std() > 0.01
 
 
-def test_vectors_that_do_not_differ_lie_at_one_point(tmp_path: Path) -> None:
+def test_a_map_of_identical_vectors_is_drawn(tmp_path: Path) -> None:
     network = labelled([{"a"}] * 9)
     Map().draw(network, Embedding(network.ids, torch.ones(9, 3), 3), tmp_path / "m.png")
     assert (tmp_path / "m.png").is_file()
@@ -62,7 +62,7 @@ def test_near_vectors_stay_near() -> None:
     assert same[torch.arange(60), nearest].all()
 
 
-def test_the_plane_keeps_the_distances_of_what_lies_in_a_plane() -> None:
+def test_pca_preserves_the_distances_of_planar_vectors() -> None:
     flat = noise(10, 2) @ noise(2, 7)
     places = torch.from_numpy(principal_plane(flat.double().numpy()))
     expected = torch.cdist(flat.double(), flat.double())
@@ -79,7 +79,7 @@ def test_the_same_seed_draws_the_same_file(ending: str, tmp_path: Path) -> None:
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
 
-def test_a_sample_is_said_aloud(tmp_path: Path) -> None:
+def test_drawing_a_sample_warns(tmp_path: Path) -> None:
     network = labelled([{"a"}, set(), {"b"}, {"a", "b"}, {"a"}])
     embedding = Embedding(network.ids, noise(5, 3), 3)
     with pytest.warns(DmteWarning, match="shows 3 of 5 vertices, drawn at random"):
@@ -87,7 +87,7 @@ def test_a_sample_is_said_aloud(tmp_path: Path) -> None:
     assert drawn.num_vertices == 3
 
 
-def test_the_commonest_labels_are_in_color_and_the_others_counted(tmp_path: Path) -> None:
+def test_the_most_frequent_labels_are_in_color_and_the_others_counted(tmp_path: Path) -> None:
     labels = [{f"class {number}"} for number in range(15)] + [{"class 14"}, {"class 13"}, set()]
     network = labelled(labels)
     drawn = Map(by="pca").draw(network, Embedding(network.ids, noise(18, 4), 4), tmp_path / "m.svg")
@@ -96,7 +96,7 @@ def test_the_commonest_labels_are_in_color_and_the_others_counted(tmp_path: Path
     assert drawn.others == 3
 
 
-def test_many_points_are_pixels_in_a_vector_format(tmp_path: Path) -> None:
+def test_many_points_are_rasterized_in_vector_formats(tmp_path: Path) -> None:
     network = labelled([{"a"}] * 2001)
     embedding = Embedding(network.ids, noise(2001, 2), 2)
     Map(by="pca").draw(network, embedding, tmp_path / "m.svg")
@@ -104,26 +104,26 @@ def test_many_points_are_pixels_in_a_vector_format(tmp_path: Path) -> None:
     assert (tmp_path / "m.svg").stat().st_size < 300_000
 
 
-def test_the_thickest_point_lies_in_the_larger_heap() -> None:
+def test_the_densest_point_is_in_the_larger_cluster() -> None:
     points = np.concatenate([np.zeros((10, 2)), 9 + np.arange(12).reshape(6, 2)])
-    assert thickest(points).tolist() == [0, 0]
+    assert densest_point(points).tolist() == [0, 0]
 
 
-def test_names_neither_overlap_nor_leave_the_picture(
+def test_labels_do_not_overlap_or_leave_the_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    kept: list[int] = []
+    num_labels: list[int] = []
     from matplotlib.figure import Figure
 
-    def look(figure: Figure, *_: object, **__: object) -> None:
+    def check(figure: Figure, *_: object, **__: object) -> None:
         boxes = [text.get_window_extent() for text in figure.texts]
-        kept.append(len(boxes))
-        inside = figure.bbox
+        num_labels.append(len(boxes))
+        picture = figure.bbox
         for at, box in enumerate(boxes):
-            assert inside.x0 <= box.x0
-            assert box.x1 <= inside.x1
+            assert picture.x0 <= box.x0
+            assert box.x1 <= picture.x1
             assert not any(box.overlaps(other) for other in boxes[:at])
-        # A name stands beside the ring around its vertex, also once all is drawn.
+        # A name is next to the ring around its vertex, also after drawing.
         figure.draw_without_rendering()
         (axes,) = figure.axes
         for text, ring in zip(figure.texts[-40:], axes.collections[-40:], strict=True):
@@ -131,16 +131,18 @@ def test_names_neither_overlap_nor_leave_the_picture(
             near = text.get_window_extent().padded(20)
             assert near.contains(*place)
 
-    monkeypatch.setattr("dmte.plotting.map.save_figure", look)
+    monkeypatch.setattr("dmte.plotting.map.save_figure", check)
     names = [f"a rather long name {number % 12}" for number in range(300)]
     network = labelled([{name} for name in names])
     embedding = Embedding(network.ids, noise(300, 3), 3)
     drawn = Map(by="pca", names=40).draw(network, embedding, tmp_path / "m.png")
     assert len(drawn.names) == 40
-    assert kept[0] >= 45
+    assert num_labels[0] >= 45
 
 
-def test_umap_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_umap_the_error_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "umap", None)
     network = labelled([{"a"}] * 5)
     embedding = Embedding(network.ids, noise(5, 2), 2)
@@ -151,7 +153,7 @@ def test_umap_is_an_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.slow  # numba compiles.
 def test_umap_keeps_near_vectors_near() -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Those of its own dependencies.
+        warnings.simplefilter("ignore")  # Warnings of its dependencies.
         pytest.importorskip("umap", reason="needs the extra umap")
         centers = torch.eye(3).repeat_interleave(20, dim=0)
         places = Map(by="umap").flatten(embedding_of(centers + 0.05 * noise(60, 3)), np.arange(60))
@@ -161,7 +163,7 @@ def test_umap_keeps_near_vectors_near() -> None:
     assert (nearest == np.arange(60) // 20).all()
 
 
-def test_a_wrong_setting_or_ending_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_setting_or_file_type_raises(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="names must be at least 0"):
         Map(names=-1)
     network = labelled([{"a"}] * 3)

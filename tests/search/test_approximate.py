@@ -1,4 +1,4 @@
-"""Approximate search against looking at every row, and where its index is kept."""
+"""Approximate search against exact search, and the stored index."""
 
 import sys
 from pathlib import Path
@@ -17,7 +17,7 @@ K = 10
 
 @pytest.fixture(scope="module")
 def embedding() -> Embedding:
-    """Vectors in clusters, as those of texts are, and one that is zero."""
+    """Clustered vectors, like those of texts, and one zero vector."""
     generator = torch.Generator().manual_seed(0)
     centers = torch.randn(60, 32, generator=generator)
     which = torch.randint(60, (3000,), generator=generator)
@@ -26,7 +26,7 @@ def embedding() -> Embedding:
     return Embedding([f"v{row}" for row in range(3000)], vectors, text_dim=16)
 
 
-def test_nearly_all_of_the_exact_neighbors_are_found_with_exact_scores(
+def test_most_exact_neighbors_are_found_with_exact_scores(
     embedding: Embedding,
 ) -> None:
     pytest.importorskip("usearch")
@@ -46,14 +46,14 @@ def test_nearly_all_of_the_exact_neighbors_are_found_with_exact_scores(
         assert one.score == pytest.approx(scores.get(one.id, one.score), abs=1e-6)
 
 
-def test_a_halfs_index_is_of_that_half(embedding: Embedding) -> None:
+def test_each_half_has_its_own_index(embedding: Embedding) -> None:
     pytest.importorskip("usearch")
     exact = embedding.most_similar("v3", K, half="structure")
     found = embedding.most_similar("v3", K, half="structure", approximate=True)
     assert len({one.id for one in exact} & {one.id for one in found}) >= K - 1
 
 
-def test_the_index_of_a_stored_model_is_kept_and_used_until_the_vectors_change(
+def test_a_stored_index_is_reused_until_the_vectors_change(
     embedding: Embedding, tmp_path: Path
 ) -> None:
     pytest.importorskip("usearch")
@@ -71,17 +71,15 @@ def test_the_index_of_a_stored_model_is_kept_and_used_until_the_vectors_change(
     assert manifest.stat().st_mtime_ns != written
 
 
-def test_an_index_that_cannot_be_kept_answers_all_the_same(
-    embedding: Embedding, tmp_path: Path
-) -> None:
+def test_an_index_that_cannot_be_saved_still_searches(embedding: Embedding, tmp_path: Path) -> None:
     pytest.importorskip("usearch")
     embedding.save(tmp_path)
     index_folder(tmp_path, "both").write_text("in the way")
-    with pytest.warns(DmteWarning, match="is not kept"):
+    with pytest.warns(DmteWarning, match="is not saved"):
         assert len(Embedding.load(tmp_path).most_similar("v5", K, approximate=True)) == K
 
 
-def test_without_usearch_it_says_what_to_install(
+def test_without_usearch_the_error_names_the_extra(
     embedding: Embedding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "usearch.index", None)
@@ -90,17 +88,17 @@ def test_without_usearch_it_says_what_to_install(
         fresh.most_similar("v5", approximate=True)
 
 
-def test_many_queries_over_many_blocks_equal_sorting_everything(
+def test_searching_in_blocks_equals_sorting_all_rows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("dmte.search.exact.BLOCK_SCORES", 64)
     monkeypatch.setattr("dmte.search.exact.BLOCK_QUERIES", 4)
     draws = np.random.default_rng(0)
-    # Whole numbers, so that there are ties.
+    # Integers give ties.
     table = draws.integers(-1, 2, size=(50, 3)).astype(np.float64)
     own, among = np.arange(10), draws.random(50) < 0.7
     unit = table / np.maximum(np.linalg.norm(table, axis=1, keepdims=True), 1e-12)
-    found = nearest(table, table[:10], 7, among=among, passed_over=own)
+    found = nearest(table, table[:10], 7, among=among, excluded=own)
     for query, one in enumerate(found):
         cosines = (unit @ unit[query]).round(9)
         allowed = [row for row in np.flatnonzero(among) if row != query]

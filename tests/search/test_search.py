@@ -1,4 +1,4 @@
-"""Search: what sorting everything gives, without sorting everything."""
+"""Search and link suggestion against sorting all candidates."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from dmte.search.pairs import BLOCK, closest_pairs
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=30), st.integers(1, 40), st.data())
-def test_the_highest_are_the_first_of_a_stable_sort(
+def test_highest_equals_the_head_of_a_stable_sort(
     numbers: list[int], k: int, data: st.DataObject
 ) -> None:
     allowed = data.draw(
@@ -40,7 +40,7 @@ def slow_pairs(table: Tensor, excluded: set[frozenset[int]]) -> list[tuple[int, 
 
 @pytest.mark.parametrize("k", [1, 7, 1000])
 @pytest.mark.parametrize("size", [5, BLOCK + 3])
-def test_the_closest_pairs_are_the_first_of_all_pairs(size: int, k: int) -> None:
+def test_closest_pairs_equal_the_head_of_all_sorted_pairs(size: int, k: int) -> None:
     generator = torch.Generator().manual_seed(size)
     table = torch.randn(size, 3, generator=generator)
     ends = torch.randint(size, (size, 2), generator=generator)
@@ -51,18 +51,18 @@ def test_the_closest_pairs_are_the_first_of_all_pairs(size: int, k: int) -> None
     assert {(i, j) for i, j, _ in found} == {(i, j) for i, j, _ in slow}
 
 
-def test_pairs_of_equal_scores_are_as_many_as_asked_for() -> None:
+def test_ties_do_not_change_the_number_of_pairs() -> None:
     none_linked = sp.csr_array((4, 4))
     found = closest_pairs(torch.zeros(4, 2), 3, none_linked)
     assert len({(i, j) for i, j, _ in found if i < j}) == 3
     assert len(closest_pairs(torch.zeros(4, 2), 100, none_linked)) == 6
 
 
-def test_a_network_in_which_all_are_linked_has_no_pair_left() -> None:
+def test_a_complete_network_has_no_unlinked_pair() -> None:
     assert closest_pairs(torch.ones(3, 2), 5, sp.csr_array(torch.ones(3, 3).numpy())) == []
 
 
-def test_a_k_below_one_is_refused() -> None:
+def test_a_k_below_one_raises() -> None:
     with pytest.raises(ConfigError, match="k must be at least 1, not 0"):
         closest_pairs(torch.ones(3, 2), 0, sp.csr_array((3, 3)))
     with pytest.raises(ConfigError, match="k must be at least 1, not -1"):
@@ -70,7 +70,7 @@ def test_a_k_below_one_is_refused() -> None:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_what_is_linked_either_way_is_not_suggested(*, directed: bool) -> None:
+def test_pairs_linked_in_either_direction_are_not_suggested(*, directed: bool) -> None:
     network = TextualNetwork(
         ids=("a", "b", "c", "d"),
         texts=("", "", "", ""),

@@ -1,4 +1,4 @@
-"""The bidirectional LSTM against each text on its own, unpadded (Eq. 3 and 4)."""
+"""The bidirectional LSTM against torch's LSTM, one text at a time (Eq. 3 and 4)."""
 
 import pytest
 import torch
@@ -36,7 +36,7 @@ def encode(encoder: BiLSTM, texts: list[Tensor]) -> Tensor:
 
 
 def slow_row(encoder: BiLSTM, text: Tensor) -> Tensor:
-    """Return (1 / |t|) Σ_i (h→_i ⊕ h←_i) by torch's own LSTM."""
+    """Compute (1 / |t|) Σ_i (h→_i ⊕ h←_i) with torch's LSTM."""
     words = encoder.words[text]
     there = encoder.there(words)[0]
     back = encoder.back(words.flip(0))[0].flip(0)
@@ -44,17 +44,17 @@ def slow_row(encoder: BiLSTM, text: Tensor) -> Tensor:
 
 
 def slow_encode(encoder: BiLSTM, texts: list[Tensor]) -> Tensor:
-    """Return the row of every text, text by text."""
+    """Encode one text at a time."""
     with torch.no_grad():
         return torch.stack([slow_row(encoder, text) for text in texts])
 
 
-def test_texts_of_any_length_equal_each_text_on_its_own(encoder: BiLSTM) -> None:
+def test_texts_of_any_length_equal_one_text_at_a_time(encoder: BiLSTM) -> None:
     texts = random_texts([3, 1, 8, 8, 2, 1, 5])
     torch.testing.assert_close(encode(encoder, texts), slow_encode(encoder, texts))
 
 
-def test_empty_texts_do_not_move_the_others(encoder: BiLSTM) -> None:
+def test_empty_texts_are_zero_and_do_not_affect_others(encoder: BiLSTM) -> None:
     texts = random_texts([0, 3, 0, 0, 5, 1, 0])
     filled = [1, 4, 5]
     features = encode(encoder, texts)
@@ -64,33 +64,33 @@ def test_empty_texts_do_not_move_the_others(encoder: BiLSTM) -> None:
     assert features[[0, 2, 3, 6]].count_nonzero() == 0
 
 
-def test_more_texts_than_one_block_equal_each_text_on_its_own(encoder: BiLSTM) -> None:
+def test_several_blocks_equal_one_text_at_a_time(encoder: BiLSTM) -> None:
     lengths = torch.randint(1, 4, (2 * BLOCK + 3,), generator=torch.Generator().manual_seed(2))
     texts = random_texts(lengths.tolist())
     assert len(encoder.prepare(joined(texts)).blocks) == 3
     torch.testing.assert_close(encode(encoder, texts), slow_encode(encoder, texts))
 
 
-def test_the_gradient_is_that_of_each_text_on_its_own(encoder: BiLSTM) -> None:
+def test_the_gradient_equals_that_of_one_text_at_a_time(encoder: BiLSTM) -> None:
     texts = random_texts([3, 0, 1, 8, 8, 2, 0, 1, 5])
     filled = [text for text in texts if len(text)]
-    pull = torch.randn(len(filled), DIM, generator=torch.Generator().manual_seed(3)).double()
+    upstream = torch.randn(len(filled), DIM, generator=torch.Generator().manual_seed(3)).double()
     slow_rows = torch.stack([slow_row(encoder, text) for text in filled])
-    slow = torch.autograd.grad((slow_rows * pull).sum(), list(encoder.parameters()))
+    slow = torch.autograd.grad((slow_rows * upstream).sum(), list(encoder.parameters()))
     rows = encoder(encoder.prepare(joined(texts)))
     rows = rows[[at for at, text in enumerate(texts) if len(text)]]
-    fast = torch.autograd.grad((rows * pull).sum(), list(encoder.parameters()))
+    fast = torch.autograd.grad((rows * upstream).sum(), list(encoder.parameters()))
     for one, other in zip(fast, slow, strict=True):
         torch.testing.assert_close(one, other)
 
 
 @pytest.mark.parametrize("count", [BLOCK - 1, BLOCK, BLOCK + 1])
-def test_a_block_is_full_before_the_next_begins(encoder: BiLSTM, count: int) -> None:
+def test_a_block_is_filled_before_the_next_begins(encoder: BiLSTM, count: int) -> None:
     blocks = encoder.prepare(joined(random_texts([1] * count))).blocks
     assert [block.num_texts for block in blocks] == ([BLOCK, 1] if count > BLOCK else [count])
 
 
-def test_a_text_longer_than_the_limit_equals_its_first_words(encoder: BiLSTM) -> None:
+def test_a_text_above_the_limit_equals_its_first_words(encoder: BiLSTM) -> None:
     texts = random_texts([MAX_WORDS + 50, MAX_WORDS + 1, MAX_WORDS, MAX_WORDS - 1, 2])
     cut = [text[:MAX_WORDS] for text in texts]
     torch.testing.assert_close(encode(encoder, texts), slow_encode(encoder, cut))
@@ -102,24 +102,24 @@ def test_the_order_of_the_words_matters(encoder: BiLSTM) -> None:
     assert float((features[0] - features[1]).abs().min()) > 1e-4
 
 
-def test_parameters_are_drawn_within_the_bound_torch_uses(encoder: BiLSTM) -> None:
+def test_parameters_are_drawn_within_torch_s_bound(encoder: BiLSTM) -> None:
     bound = (DIM // 2) ** -0.5
     for name, parameter in [*encoder.there.named_parameters(), *encoder.back.named_parameters()]:
         if name != "weight_ih_l0":
             assert bound / 2 < float(parameter.detach().abs().max()) < bound + 1e-6
 
 
-def test_words_enter_the_gates_strongly_enough_to_be_told_apart() -> None:
+def test_input_weights_have_the_documented_deviation() -> None:
     wide = BiLSTM(VOCABULARY_SIZE, 100, torch.Generator().manual_seed(0))
     for unit in (wide.there, wide.back):
         weights = unit.get_parameter("weight_ih_l0").detach()
         assert weights.shape == (200, 100)
-        # Cut at two deviations, a Gaussian keeps 0.88 of its own.
+        # A Gaussian truncated at two deviations has a deviation of 0.88.
         assert float(weights.std()) == pytest.approx(0.88 * INPUT_DEVIATION, rel=0.02)
         assert float(weights.abs().max()) <= CUT * INPUT_DEVIATION
 
 
 @pytest.mark.parametrize("dim", [1, 7])
-def test_an_odd_width_is_refused(dim: int) -> None:
-    with pytest.raises(ConfigError, match=f"even width of text vectors, not {dim}"):
+def test_an_odd_width_raises(dim: int) -> None:
+    with pytest.raises(ConfigError, match=f"width of a Bi-LSTM must be even, not {dim}"):
         BiLSTM(VOCABULARY_SIZE, dim, torch.Generator())

@@ -1,4 +1,4 @@
-"""What text/encoder.py promises, for every encoder; and the word average against Eq. 2."""
+"""The guarantees of text/encoder.py for every encoder; the word average against Eq. 2."""
 
 from dataclasses import fields
 from typing import Any
@@ -32,7 +32,7 @@ TEXTS = [
 VOCABULARY = Vocabulary.of(TEXTS)
 DIM = 6
 EVERY_ENCODER: dict[str, type[TextEncoder[Any, Any]]] = {**ENCODERS, "gru": Gru, "bigru": BiGru}
-"""DMTE's, and those that only CENE has."""
+"""The encoders of DMTE and those of CENE."""
 
 LEARNED = [name for name in EVERY_ENCODER if name not in ("spectral", "features")]
 
@@ -47,7 +47,7 @@ def make(name: str, seed: int = 0) -> TextEncoder[Any, Any]:
 
 
 def as_features(texts: list[str]) -> FeatureRows:
-    """Return texts as somebody else's model might: here by counting their words."""
+    """Convert texts to features as an external model might, here word frequencies."""
     return FeatureRows(torch.from_numpy(VOCABULARY.encode(texts).bag_of_words().toarray()))
 
 
@@ -62,13 +62,13 @@ def encoder(name: str) -> TextEncoder[Any, Any]:
 
 
 def encode(encoder: TextEncoder[Any, Any], texts: list[str]) -> Tensor:
-    features: Tensor = encoder(encoder.prepare(as_read(encoder, texts)))
+    features: Tensor = encoder(encoder.prepare(input_of(encoder, texts)))
     return features
 
 
-def as_read(encoder: TextEncoder[Any, Any], texts: list[str]) -> EncoderInput:
-    is_given = isinstance(encoder, PrecomputedFeatures)
-    return as_features(texts) if is_given else VOCABULARY.encode(texts)
+def input_of(encoder: TextEncoder[Any, Any], texts: list[str]) -> EncoderInput:
+    needs_features = isinstance(encoder, PrecomputedFeatures)
+    return as_features(texts) if needs_features else VOCABULARY.encode(texts)
 
 
 def test_there_is_one_row_per_text(encoder: TextEncoder[Any, Any]) -> None:
@@ -84,13 +84,13 @@ def test_texts_of_different_words_have_different_rows(encoder: TextEncoder[Any, 
     assert len(features.unique(dim=0)) == len(TEXTS)
 
 
-def test_a_row_does_not_depend_on_the_texts_beside_it(encoder: TextEncoder[Any, Any]) -> None:
+def test_a_row_does_not_depend_on_other_texts(encoder: TextEncoder[Any, Any]) -> None:
     together = encode(encoder, TEXTS)
     alone = torch.cat([encode(encoder, [text]) for text in TEXTS])
     torch.testing.assert_close(together, alone)
 
 
-def test_texts_in_another_order_give_the_same_rows_in_that_order(
+def test_reordering_texts_reorders_rows(
     encoder: TextEncoder[Any, Any],
 ) -> None:
     order = [3, 5, 0, 2, 2, 1, 4]
@@ -101,7 +101,7 @@ def test_texts_in_another_order_give_the_same_rows_in_that_order(
 def test_a_text_without_a_known_word_has_the_zero_vector(encoder: TextEncoder[Any, Any]) -> None:
     features = encode(encoder, ["", "a graph", "unheard words", "?!"])
     assert features[[0, 2, 3]].count_nonzero() == 0
-    assert features[1].count_nonzero() >= DIM - 1  # Six texts, one empty, have five directions.
+    assert features[1].count_nonzero() >= DIM - 1  # Six texts, one of them empty, have rank five.
 
 
 def test_texts_may_all_be_empty(encoder: TextEncoder[Any, Any]) -> None:
@@ -111,9 +111,9 @@ def test_texts_may_all_be_empty(encoder: TextEncoder[Any, Any]) -> None:
 def test_a_vocabulary_may_be_empty(name: str) -> None:
     encoder = EVERY_ENCODER[name](0, DIM, torch.Generator().manual_seed(0))
     no_words = Vocabulary.of([]).encode(["a", ""])
-    is_given = isinstance(encoder, PrecomputedFeatures)
-    read = FeatureRows(torch.zeros(2, 0)) if is_given else no_words
-    features: Tensor = encoder(encoder.prepare(read))
+    needs_features = isinstance(encoder, PrecomputedFeatures)
+    texts = FeatureRows(torch.zeros(2, 0)) if needs_features else no_words
+    features: Tensor = encoder(encoder.prepare(texts))
     assert torch.equal(features, torch.zeros(2, DIM))
 
 
@@ -129,9 +129,9 @@ def test_gradients_reach_every_parameter_and_every_word(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LEARNED)
-def test_gradients_are_those_of_finite_differences(name: str) -> None:
+def test_gradients_equal_finite_differences(name: str) -> None:
     encoder = make(name).double()
-    prepared = encoder.prepare(as_read(encoder, TEXTS))
+    prepared = encoder.prepare(input_of(encoder, TEXTS))
     names, values = zip(*encoder.named_parameters(), strict=True)
 
     def features(*parameters: Tensor) -> Tensor:
@@ -152,13 +152,13 @@ def test_the_same_generator_gives_the_same_parameters(name: str) -> None:
         assert not torch.equal(value, other.state_dict()[key]), key
 
 
-def test_making_an_encoder_leaves_the_global_generator_alone(name: str) -> None:
+def test_making_an_encoder_does_not_advance_the_global_generator(name: str) -> None:
     before = torch.random.get_rng_state()
     make(name)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_the_global_generator_does_not_matter(name: str) -> None:
+def test_the_global_generator_does_not_affect_parameters(name: str) -> None:
     first = make(name)
     with torch.random.fork_rng():
         torch.manual_seed(99)
@@ -167,8 +167,8 @@ def test_the_global_generator_does_not_matter(name: str) -> None:
         assert torch.equal(value, again.state_dict()[key]), key
 
 
-def test_preparing_leaves_the_texts_as_they_are(encoder: TextEncoder[Any, Any]) -> None:
-    texts, again = as_read(encoder, TEXTS), as_read(encoder, TEXTS)
+def test_preparing_does_not_modify_the_texts(encoder: TextEncoder[Any, Any]) -> None:
+    texts, again = input_of(encoder, TEXTS), input_of(encoder, TEXTS)
     encoder.prepare(texts)
     for name in (field.name for field in fields(texts)):
         before, after = getattr(again, name), getattr(texts, name)
@@ -176,8 +176,8 @@ def test_preparing_leaves_the_texts_as_they_are(encoder: TextEncoder[Any, Any]) 
         assert same, name
 
 
-def test_what_was_prepared_can_be_used_again(encoder: TextEncoder[Any, Any]) -> None:
-    prepared = encoder.prepare(as_read(encoder, TEXTS))
+def test_prepared_texts_can_be_reused(encoder: TextEncoder[Any, Any]) -> None:
+    prepared = encoder.prepare(input_of(encoder, TEXTS))
     assert torch.equal(encoder(prepared), encoder(prepared))
 
 
@@ -193,15 +193,15 @@ def test_the_word_average_equals_the_loop_over_words() -> None:
         torch.testing.assert_close(row.detach(), expected)
 
 
-def test_the_word_average_divides_by_the_words_it_knows() -> None:
+def test_the_word_average_divides_by_the_number_of_known_words() -> None:
     encoder = make("word-average").double()
     torch.testing.assert_close(
         encode(encoder, ["graph unheard text"]), encode(encoder, ["graph text"])
     )
 
 
-def test_a_text_is_the_sum_of_its_words_where_it_has_parts(encoder: TextEncoder[Any, Any]) -> None:
-    parts = encoder.word_parts(as_read(encoder, TEXTS))
+def test_word_parts_sum_to_the_encoded_texts(encoder: TextEncoder[Any, Any]) -> None:
+    parts = encoder.word_parts(input_of(encoder, TEXTS))
     assert (parts is None) == (not isinstance(encoder, WordAverage | SpectralWords))
     if parts is not None:
         summed = torch.from_numpy(parts.amounts @ parts.directions.numpy())

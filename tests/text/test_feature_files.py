@@ -1,4 +1,4 @@
-"""Features that somebody else's model made, in place of words: read, learned from, kept."""
+"""Precomputed features in place of words: reading, training, storage."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ from dmte.training.method import DmteMethod
 
 @pytest.fixture(scope="module")
 def topics() -> TextualNetwork:
-    """A network without a word, whose features are those of its communities, and noise."""
+    """A network without texts, whose features are community centers with noise."""
     network = PlantedTopics(num_vertices=160).draw(torch.Generator().manual_seed(4))
     generator = torch.Generator().manual_seed(0)
     classes = network.classes
@@ -45,7 +45,7 @@ def topics() -> TextualNetwork:
     )
 
 
-def test_all_directions_only_turn_the_features() -> None:
+def test_keeping_all_directions_is_a_rotation() -> None:
     rows = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
     encoder = PrecomputedFeatures(8, 8, torch.Generator())
     encoder.start(FeatureRows(rows), seed=0)
@@ -53,7 +53,7 @@ def test_all_directions_only_turn_the_features() -> None:
     torch.testing.assert_close(found @ found.T, normalize(rows) @ normalize(rows).T)
 
 
-def test_the_length_of_a_row_does_not_turn_the_directions() -> None:
+def test_row_lengths_do_not_affect_the_directions() -> None:
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(30, 8, generator=generator) * torch.tensor([5.0, 4, 3, 2.5, 2, 1.5, 1, 0.5])
     lengths = 100 * torch.rand(30, 1, generator=generator) + 0.01
@@ -66,7 +66,7 @@ def test_the_length_of_a_row_does_not_turn_the_directions() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e37, 1e20, 1e-20, 1e-37])
-def test_numbers_whose_squares_do_not_fit_are_read_as_any_others(scale: float) -> None:
+def test_numbers_whose_squares_overflow_or_underflow_are_read(scale: float) -> None:
     rows = torch.randn(30, 8, generator=torch.Generator().manual_seed(0))
     rows[4] = 0
     found = []
@@ -79,21 +79,21 @@ def test_numbers_whose_squares_do_not_fit_are_read_as_any_others(scale: float) -
         torch.testing.assert_close(other, found[0], atol=1e-5, rtol=0)
 
 
-def test_the_smallest_and_the_largest_numbers_there_are_have_a_direction() -> None:
+def test_the_smallest_and_largest_floats_have_a_direction() -> None:
     """The power of two that would bring the smallest near 1 is itself too large."""
     smallest, largest = 2.0**-149, 2.0**125
     rows = torch.tensor([[3.0, 4.0]]) * torch.tensor([[smallest], [largest]])
     torch.testing.assert_close(unit_features(rows), torch.tensor([[0.6, 0.8]] * 2))
 
 
-def test_ordinary_features_keep_every_bit() -> None:
+def test_ordinary_features_are_normalized_to_the_same_bits() -> None:
     generator = torch.Generator().manual_seed(0)
     rows = torch.randn(30, 8, generator=generator) * torch.rand(30, 1, generator=generator) * 1000
     assert torch.equal(unit_features(rows), normalize(rows))
     assert torch.equal(unit_features(rows.double()), normalize(rows.double()))
 
 
-def test_features_are_diffused_and_learned_from(topics: TextualNetwork) -> None:
+def test_training_on_features_beats_the_features_alone(topics: TextualNetwork) -> None:
     task = strict_task(topics, 0.6, seed=0)
     trained = DmteMethod(encoder="features", epochs=5).train(task.train, seed=0)
     plain = Embedding(topics.ids, normalize(topics.features), text_dim=20)  # type: ignore[arg-type]
@@ -101,12 +101,12 @@ def test_features_are_diffused_and_learned_from(topics: TextualNetwork) -> None:
     assert trained.settings.dim == 64
 
 
-def test_the_paper_s_objective_takes_them_too(topics: TextualNetwork) -> None:
+def test_the_paper_s_objective_accepts_features(topics: TextualNetwork) -> None:
     settings = Settings.from_dict(PAPER.to_dict() | {"encoder": "features", "epochs": 2})
     assert DmteMethod.of(settings).fit(topics, seed=0).vectors.shape == (160, 200)
 
 
-def test_a_model_keeps_the_features(topics: TextualNetwork, tmp_path: Path) -> None:
+def test_a_stored_model_contains_the_features(topics: TextualNetwork, tmp_path: Path) -> None:
     trained = DmteMethod(encoder="features", epochs=1).train(topics, seed=0)
     trained.save(tmp_path / "model")
     loaded = TrainedModel.load(tmp_path / "model")
@@ -126,10 +126,10 @@ def test_a_model_keeps_the_features(topics: TextualNetwork, tmp_path: Path) -> N
         loaded.embed(bare)
 
 
-def test_evaluation_lets_dmte_read_the_features(
+def test_evaluation_sets_the_features_encoder(
     topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """There is no word to learn from, so that what is learned comes from them."""
+    """The network has no words, so the result depends on the features alone."""
     quick = DmteMethod(dim=16, epochs=2)
     monkeypatch.setattr("dmte.evaluation.methods.METHODS", {**METHODS, "dmte": quick})
     links = evaluate_links(topics, ["dmte", "random"], [0.6], num_seeds=1)
@@ -142,7 +142,7 @@ def test_evaluation_lets_dmte_read_the_features(
         assert (rows[0]["settings"], rows[-1]["settings"]) == ({"encoder": "features"}, {})
 
 
-def test_all_methods_are_those_that_can_learn_from_features() -> None:
+def test_all_selects_the_methods_that_accept_features() -> None:
     chosen = choose_methods(["all"], from_features=True)
     cannot = {"dmte-paper-bilstm", "dmte-paper-no-diffusion"}
     assert set(choose_methods(["all"])) - set(chosen) == cannot
@@ -152,13 +152,13 @@ def test_all_methods_are_those_that_can_learn_from_features() -> None:
             choose_methods([name], from_features=True)
 
 
-def test_a_network_without_features_is_refused() -> None:
+def test_a_network_without_features_raises() -> None:
     network = PlantedTopics(num_vertices=40).draw(torch.Generator().manual_seed(0))
     with pytest.raises(ConfigError, match="the network has none; give them with --features"):
         DmteMethod(encoder="features").fit(network, seed=0)
 
 
-def test_files_are_read_by_order_or_by_id(topics: TextualNetwork, tmp_path: Path) -> None:
+def test_rows_are_matched_by_order_or_by_id(topics: TextualNetwork, tmp_path: Path) -> None:
     assert topics.features is not None
     np.save(tmp_path / "rows.npy", topics.features.numpy())
     order = torch.randperm(160, generator=torch.Generator().manual_seed(0))
@@ -170,7 +170,7 @@ def test_files_are_read_by_order_or_by_id(topics: TextualNetwork, tmp_path: Path
         assert torch.equal(found, topics.features)
 
 
-def test_the_model_in_a_folder_reads_the_texts(
+def test_the_model_in_a_folder_encodes_the_texts(
     sentence_model: Path, planted: TextualNetwork
 ) -> None:
     pytest.importorskip("model2vec", reason="model2vec is not installed")
@@ -225,20 +225,20 @@ def _short(path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "write", "message"),
     [
-        ("f.npy", _damaged, "it is damaged or no file of numbers"),
-        ("f.npz", _damaged, "it is damaged or no file of numbers"),
-        ("f.npz", _few, "has no features of .* and 159 others"),
-        ("f.npz", _uneven, "holds 2 ids for 1 vectors"),
-        ("f.npy", _words, "holds no matrix of numbers"),
+        ("f.npy", _damaged, "the file is damaged or not a NumPy file"),
+        ("f.npz", _damaged, "the file is damaged or not a NumPy file"),
+        ("f.npz", _few, "has no features for .* and 159 others"),
+        ("f.npz", _uneven, "has 2 ids for 1 vectors"),
+        ("f.npy", _words, "must contain a matrix of numbers"),
         ("f.npy", _not_finite, r"f\.npy, row 7 of 160: nan is not a finite number"),
-        ("f.npy", _too_large, r"f\.npy, row 7 of 160: 1e\+300 is too large .* four bytes"),
-        ("f.npy", _of_nothing, r"f\.npy holds rows of no features"),
-        ("f.npy", _short, r"f\.npy holds 3 rows of features for 160 vertices"),
-        ("f.csv", _damaged, "neither .npy nor .npz nor the folder"),
+        ("f.npy", _too_large, r"f\.npy, row 7 of 160: 1e\+300 is too large for float32"),
+        ("f.npy", _of_nothing, r"f\.npy has rows without features"),
+        ("f.npy", _short, r"f\.npy must have one row .* 3 rows for 160 vertices"),
+        ("f.csv", _damaged, "must be a .npy file, a .npz file or the folder"),
         ("f.npy", None, "No such file"),
     ],
 )
-def test_what_is_no_matrix_of_features_is_refused_in_a_line(
+def test_an_invalid_features_file_raises_with_the_reason(
     topics: TextualNetwork, tmp_path: Path, name: str, write: object, message: str
 ) -> None:
     if callable(write):
@@ -247,14 +247,14 @@ def test_what_is_no_matrix_of_features_is_refused_in_a_line(
         read_features(tmp_path / name, topics)
 
 
-def test_true_and_false_are_features_of_1_and_0(topics: TextualNetwork, tmp_path: Path) -> None:
+def test_booleans_are_read_as_1_and_0(topics: TextualNetwork, tmp_path: Path) -> None:
     np.save(tmp_path / "f.npy", np.arange(160 * 3).reshape(160, 3) % 2 == 0)
     found = read_features(tmp_path / "f.npy", topics).features
     assert found is not None
     assert found[:2].tolist() == [[1, 0, 1], [0, 1, 0]]
 
 
-def test_rows_of_other_ids_are_not_looked_at(topics: TextualNetwork, tmp_path: Path) -> None:
+def test_rows_of_unused_ids_are_not_checked(topics: TextualNetwork, tmp_path: Path) -> None:
     names = ["elsewhere", *topics.ids]
     rows = np.ones((161, 3))
     rows[0] = np.inf

@@ -1,4 +1,4 @@
-"""The recurrent encoders of CENE against the equations of a GRU, word by word."""
+"""The GRU encoders of CENE against the equations, word by word."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ TOKENS = TokenizedTexts(
 
 
 def states(unit: nn.Module, words: list[Tensor]) -> list[Tensor]:
-    """Return the hidden state after every word; Cho et al. 2014, in the order of torch's tables."""
+    """Compute the hidden state after every word (Cho et al. 2014), in torch's parameter order."""
     parameters = dict(unit.named_parameters())
     weight_x, weight_h = parameters["weight_ih_l0"], parameters["weight_hh_l0"]
     bias_x, bias_h = parameters["bias_ih_l0"], parameters["bias_hh_l0"]
@@ -35,7 +35,7 @@ def states(unit: nn.Module, words: list[Tensor]) -> list[Tensor]:
 
 
 @pytest.mark.parametrize("kind", [Gru, BiGru])
-def test_a_text_equals_the_mean_of_the_states_after_its_words(kind: type[Gru]) -> None:
+def test_a_row_is_the_mean_hidden_state_of_its_words(kind: type[Gru]) -> None:
     encoder = kind(5, DIM, torch.Generator().manual_seed(0)).double()
     features = encoder(encoder.prepare(TOKENS))
     for text, row in zip(TEXTS, features, strict=True):
@@ -49,7 +49,7 @@ def test_a_text_equals_the_mean_of_the_states_after_its_words(kind: type[Gru]) -
         torch.testing.assert_close(row, expected)
 
 
-def test_reading_from_both_ends_needs_an_even_width() -> None:
+def test_a_bidirectional_gru_needs_an_even_width() -> None:
     assert Gru(5, 3, torch.Generator()).dim == 3
     with pytest.raises(ConfigError, match="even"):
         BiGru(5, 3, torch.Generator())

@@ -1,4 +1,4 @@
-"""Spectral texts: B V by the dense formula, fixed, and the same for texts that come later."""
+"""The spectral encoder against the dense formula, for initial and for new texts."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ TEXTS = ["red cat", "red red hen", "", "blue hens run", "cats run blue", "a hen 
 LONG = [
     f"{text} {' '.join(f'w{i * k % 41}' for k in range(30))}" for i, text in enumerate(TEXTS, 2)
 ]
-GROUPS = {
+NGRAMS = {
     "cat": ["<ca", "cat", "<cat"],
     "cats": ["<ca", "cat", "<cat"],
     "hen": ["<he", "hen", "<hen"],
@@ -26,7 +26,7 @@ GROUPS = {
     "run": ["<ru", "run", "<run"],
     "runs": ["<ru", "run", "<run", "ns>"],
 }
-"""The groups of three to five letters that two words of TEXTS have in common, found by eye."""
+"""The n-grams of three to five characters that two words of TEXTS share, listed by hand."""
 
 
 def started(
@@ -39,41 +39,41 @@ def started(
 
 
 def dense_words(texts: Sequence[str]) -> np.ndarray:
-    """Return the damped TF-IDF rows of length one, written out."""
+    """Compute the damped TF-IDF rows of length 1 with loops."""
     words = sorted({word for text in texts for word in text.split()})
     rows = np.zeros((len(texts), len(words)))
     for i, text in enumerate(texts):
         for j, word in enumerate(words):
             with_word = sum(word in other.split() for other in texts)
-            rarity = np.log((1 + len(texts)) / with_word)
-            rows[i, j] = np.log1p(text.split().count(word)) * rarity
+            idf = np.log((1 + len(texts)) / with_word)
+            rows[i, j] = np.log1p(text.split().count(word)) * idf
         length = np.linalg.norm(rows[i])
         rows[i] /= length or 1
     return rows
 
 
-def dense_groups() -> np.ndarray:
-    """Return a column for each group of letters, rows of length one, written out."""
+def dense_ngrams() -> np.ndarray:
+    """Compute one column per n-gram with loops; rows have length 1."""
     words = sorted({word for text in TEXTS for word in text.split()})
-    groups = sorted({group for of_word in GROUPS.values() for group in of_word})
-    rows = np.zeros((len(words), len(groups)))
+    ngrams = sorted({ngram for of_word in NGRAMS.values() for ngram in of_word})
+    rows = np.zeros((len(words), len(ngrams)))
     for i, word in enumerate(words):
-        for j, group in enumerate(groups):
-            if group in GROUPS.get(word, ()):
-                with_group = sum(group in of_word for of_word in GROUPS.values())
-                rows[i, j] = np.log(len(words) / with_group)
+        for j, ngram in enumerate(ngrams):
+            if ngram in NGRAMS.get(word, ()):
+                with_ngram = sum(ngram in of_word for of_word in NGRAMS.values())
+                rows[i, j] = np.log(len(words) / with_ngram)
         rows[i] /= np.linalg.norm(rows[i]) or 1
     return rows
 
 
 @pytest.mark.parametrize("texts", [TEXTS, LONG], ids=["short", "long"])
 @pytest.mark.parametrize("dim", [2, 5])
-def test_cosines_are_those_of_the_exact_decomposition(dim: int, texts: Sequence[str]) -> None:
+def test_cosines_equal_those_of_the_exact_svd(dim: int, texts: Sequence[str]) -> None:
     encoder, vocabulary = started(dim, texts=texts)
     found = encoder(encoder.prepare(vocabulary.encode(texts)))
     words = dense_words(texts)
     if texts is TEXTS:
-        words = np.hstack([words, words @ dense_groups()])
+        words = np.hstack([words, words @ dense_ngrams()])
     *_, rows = np.linalg.svd(words, full_matrices=False)
     slow = normalize(torch.from_numpy(words @ rows[:dim].T)).float()
     torch.testing.assert_close(found @ found.T, slow @ slow.T, atol=1e-4, rtol=0)
@@ -86,7 +86,7 @@ def test_columns_beyond_the_rank_are_zero() -> None:
     assert not found[:, 8:].any()
 
 
-def test_the_first_directions_are_those_of_a_wider_start() -> None:
+def test_narrowing_keeps_the_first_directions() -> None:
     wide, vocabulary = started(dim=5)
     narrow = wide.narrowed(2)
     assert narrow.dim == 2
@@ -103,7 +103,7 @@ def weighted_row(encoder: SpectralWords, vocabulary: Vocabulary, text: str) -> t
     return normalize(weights, dim=0) @ encoder.directions
 
 
-def test_a_text_that_comes_later_is_weighed_as_at_the_start() -> None:
+def test_a_new_text_uses_the_idf_of_the_initial_texts() -> None:
     encoder, vocabulary = started(dim=4)
     later = encoder.prepare(vocabulary.encode(["cat hen unheard"]))[0]
     torch.testing.assert_close(
@@ -111,7 +111,7 @@ def test_a_text_that_comes_later_is_weighed_as_at_the_start() -> None:
     )
 
 
-def test_nothing_of_it_is_learned_and_all_of_it_is_stored() -> None:
+def test_it_has_buffers_and_no_parameters() -> None:
     encoder, _ = started(dim=3)
     assert list(encoder.parameters()) == []
     assert set(encoder.state_dict()) == {"directions", "rarities"}
@@ -119,7 +119,7 @@ def test_nothing_of_it_is_learned_and_all_of_it_is_stored() -> None:
 
 @pytest.mark.parametrize("shape", [(50, 80), (80, 50), (30, 30), (200, 5)])
 @pytest.mark.parametrize("kind", ["sparse", "dense", "single"])
-def test_directions_are_those_of_scikit_learn(shape: tuple[int, int], kind: str) -> None:
+def test_directions_equal_those_of_scikit_learn(shape: tuple[int, int], kind: str) -> None:
     words = sp.csr_array(sp.random_array(shape, density=0.3, rng=np.random.default_rng(1)))
     made: dict[str, Callable[[], Any]] = {
         "sparse": lambda: words,

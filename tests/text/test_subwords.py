@@ -1,4 +1,4 @@
-"""Groups of letters: which texts are read by them, and that related words meet."""
+"""Character n-grams: when they are used, and the similarity of related words."""
 
 import numpy as np
 import pytest
@@ -27,12 +27,12 @@ def texts_of(*lengths: int) -> list[str]:
         ([], False),
     ],
 )
-def test_half_of_the_texts_that_have_words_decide(lengths: list[int], *, expected: bool) -> None:
+def test_the_median_length_of_nonempty_texts_decides(lengths: list[int], *, expected: bool) -> None:
     texts = texts_of(*lengths)
     assert are_short(Vocabulary.of(texts).encode(texts)) == expected
 
 
-def test_related_words_share_and_others_do_not() -> None:
+def test_related_words_share_ngrams_and_others_do_not() -> None:
     parts = subword_matrix(["graph", "graphs", "network", "networking", "sea"])
     cosines = (parts @ parts.T).toarray() / 2
     assert cosines[0, 1] > 0.4
@@ -43,16 +43,16 @@ def test_related_words_share_and_others_do_not() -> None:
 
 
 @pytest.mark.parametrize("words", [[], ["a"], ["same"], ["字", "書"], ["x" * 10_000]])
-def test_words_without_anything_in_common_stay_what_they_are(words: list[str]) -> None:
+def test_words_without_shared_ngrams_give_the_identity(words: list[str]) -> None:
     parts = subword_matrix(words).toarray()
     assert np.array_equal(parts, np.eye(len(words)))
 
 
-def test_the_setting_outweighs_the_length_of_texts(planted: TextualNetwork) -> None:
+def test_the_setting_overrides_the_length_of_texts(planted: TextualNetwork) -> None:
     def directions(*, letters: bool | None) -> Tensor:
         run = TrainingRun(planted, Settings(dim=16, letters=letters), seed=0)
         return run.result().model.encoder.get_buffer("directions")
 
-    by_letters, by_words = directions(letters=True), directions(letters=False)
-    assert not torch.equal(by_letters, by_words)
-    assert torch.equal(directions(letters=None), by_letters)  # A dozen words each.
+    with_ngrams, words_only = directions(letters=True), directions(letters=False)
+    assert not torch.equal(with_ngrams, words_only)
+    assert torch.equal(directions(letters=None), with_ngrams)  # A dozen words each.

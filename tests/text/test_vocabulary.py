@@ -1,4 +1,4 @@
-"""Texts to words to numbers: many scripts, the limits of the vocabulary, the bag of words."""
+"""Tokenization of many scripts, the limits of the vocabulary, the bag of words."""
 
 import unicodedata
 from itertools import pairwise
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dmte.errors import ConfigError
 from dmte.text.vocabulary import TokenizedTexts, Vocabulary, tokenize, tokenized
 
-# Letters whose case or composition is unusual, marks to go with them, and what separates words.
+# Letters with unusual case or composition, combining marks, and separators.
 TRICKY = "aÉßİJTΣǅﬁＡ²½图𠀀豈が한िन\u0301\u030c\u0308\u3099_' \u3000😀"
 texts_of_any_script = st.text(max_size=30) | st.text(TRICKY, max_size=30)
 words_of_three = st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size=6)
@@ -68,7 +68,7 @@ words_of_three = st.lists(st.lists(st.sampled_from("abc"), max_size=8), max_size
     ],
 )
 def test_a_text_is_cut_into_its_words(text: str, words: list[str]) -> None:
-    # The examples are typed composed or decomposed as editors please; tokens are always composed.
+    # Editors may save the examples composed or decomposed; tokens are always composed.
     assert tokenize(text) == [unicodedata.normalize("NFC", word) for word in words]
 
 
@@ -99,7 +99,7 @@ def test_the_marks_of_every_script_belong_to_their_word(text: str, words: list[s
     assert tokenize(text) == [unicodedata.normalize("NFKC", word) for word in words]
 
 
-def test_half_of_a_surrogate_pair_is_no_word() -> None:
+def test_a_lone_surrogate_separates_words() -> None:
     assert tokenize("a\ud800b") == ["a", "b"]
 
 
@@ -129,7 +129,7 @@ def test_a_vocabulary_does_not_depend_on_the_order_of_the_texts() -> None:
     assert Vocabulary.of(texts, max_size=2) == Vocabulary.of(texts[::-1], max_size=2)
 
 
-def test_a_vocabulary_of_nothing_is_empty() -> None:
+def test_a_vocabulary_of_texts_without_words_is_empty() -> None:
     assert Vocabulary.of([]).words == ()
     assert Vocabulary.of(["", "?!"]).words == ()
 
@@ -138,12 +138,12 @@ def test_a_vocabulary_of_nothing_is_empty() -> None:
     ("min_count", "words"),
     [(1, ("once", "thrice", "twice")), (2, ("thrice", "twice")), (3, ("thrice",)), (4, ())],
 )
-def test_words_rarer_than_min_count_are_left_out(min_count: int, words: tuple[str, ...]) -> None:
+def test_words_rarer_than_min_count_are_dropped(min_count: int, words: tuple[str, ...]) -> None:
     texts = ["thrice twice once", "thrice twice", "thrice"]
     assert Vocabulary.of(texts, min_count=min_count).words == words
 
 
-def test_occurrences_in_one_text_count_too() -> None:
+def test_repeated_occurrences_in_one_text_are_counted() -> None:
     assert Vocabulary.of(["echo echo", "once"], min_count=2).words == ("echo",)
 
 
@@ -158,14 +158,14 @@ def test_occurrences_in_one_text_count_too() -> None:
         (None, ("b", "m", "x", "y", "z")),
     ],
 )
-def test_the_commonest_words_are_kept_and_ties_go_by_the_alphabet(
+def test_the_most_frequent_words_are_kept_and_ties_are_alphabetical(
     max_size: int | None, words: tuple[str, ...]
 ) -> None:
     assert Vocabulary.of(["z z z m m b b y x"], max_size=max_size).words == words
     assert Vocabulary.of(["x y b b m m z z z"], max_size=max_size).words == words
 
 
-def test_both_limits_hold_together() -> None:
+def test_both_limits_apply_together() -> None:
     texts = ["a a a b b c c d"]
     assert Vocabulary.of(texts, min_count=2, max_size=2).words == ("a", "b")
     assert Vocabulary.of(texts, min_count=3, max_size=2).words == ("a",)
@@ -174,13 +174,13 @@ def test_both_limits_hold_together() -> None:
 @pytest.mark.parametrize(
     ("min_count", "max_size"), [(0, None), (-1, None), (1, 0), (1, -3)], ids=str
 )
-def test_a_limit_below_one_is_refused(min_count: int, max_size: int | None) -> None:
+def test_a_limit_below_one_raises(min_count: int, max_size: int | None) -> None:
     with pytest.raises(ConfigError, match=f"at least 1, not {min_count} and {max_size}"):
         Vocabulary.of(["a"], min_count=min_count, max_size=max_size)
 
 
 def split_into_words(vocabulary: Vocabulary, texts: TokenizedTexts) -> list[list[str]]:
-    """Return the words behind the numbers, text by text."""
+    """Convert the word numbers of every text back to words."""
     bounds = texts.offsets.tolist()
     return [
         [vocabulary.words[number] for number in texts.tokens[start:end].tolist()]
@@ -197,14 +197,14 @@ def test_encoding_keeps_the_words_and_their_order() -> None:
     assert texts.vocabulary_size == 3
 
 
-def test_unknown_words_are_passed_over() -> None:
+def test_unknown_words_are_skipped() -> None:
     vocabulary = Vocabulary.of(["red fox"])
     texts = vocabulary.encode(["the red, red rose", "unknown", "fox"])
     assert split_into_words(vocabulary, texts) == [["red", "red"], [], ["fox"]]
 
 
 @pytest.mark.parametrize("limits", [{}, {"min_count": 2}, {"max_size": 2}, {"max_size": 1}])
-def test_texts_read_once_are_as_if_read_for_their_words_and_again_for_their_numbers(
+def test_tokenized_equals_building_the_vocabulary_and_encoding(
     limits: dict[str, int],
 ) -> None:
     texts = ["c b a b", "", "b d", "unique"]
@@ -216,7 +216,7 @@ def test_texts_read_once_are_as_if_read_for_their_words_and_again_for_their_numb
     assert once.vocabulary_size == twice.vocabulary_size
 
 
-def test_no_texts_at_all_can_be_encoded() -> None:
+def test_an_empty_list_of_texts_can_be_encoded() -> None:
     texts = Vocabulary.of(["a"]).encode([])
     assert len(texts) == 0
     assert texts.bag_of_words().shape == (0, 1)
@@ -241,7 +241,7 @@ def test_selecting_texts_equals_encoding_only_those(which: list[int]) -> None:
     assert selected.vocabulary_size == expected.vocabulary_size
 
 
-def test_thinned_texts_keep_about_the_rest_of_their_words_in_their_order() -> None:
+def test_dropout_keeps_the_expected_share_of_words_in_order() -> None:
     texts = ["a b c d e f g h i j", "", "b a"] * 200
     whole = Vocabulary.of(texts).encode(texts)
     thin = whole.dropout_words(0.3, torch.Generator().manual_seed(0))
@@ -256,21 +256,21 @@ def test_thinned_texts_keep_about_the_rest_of_their_words_in_their_order() -> No
     assert torch.equal(thin.tokens, again.tokens)
 
 
-def test_a_text_is_cut_after_its_first_words() -> None:
+def test_first_words_truncates_every_text() -> None:
     _, texts = tokenized(["a b c d", "c", "", "e a e b b", "d d"])
     cut = texts.first_words(2)
     assert cut.tokens.tolist() == [0, 1, 2, 4, 0, 3, 3]
     assert cut.lengths().tolist() == [2, 1, 0, 2, 2]
 
 
-def test_nothing_is_thinned_out_by_a_share_of_zero() -> None:
+def test_a_dropout_of_zero_keeps_every_word() -> None:
     texts = Vocabulary.of(["b a b"]).encode(["b a b", ""])
     assert torch.equal(texts.dropout_words(0.0, torch.Generator()).offsets, texts.offsets)
 
 
 @given(words=words_of_three)
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_the_bag_of_words_equals_the_slow_count(words: list[list[str]]) -> None:
+def test_the_bag_of_words_equals_counting_with_loops(words: list[list[str]]) -> None:
     bag = Vocabulary(("a", "b", "c")).encode([" ".join(text) for text in words]).bag_of_words()
     expected = np.zeros((len(words), 3))
     for row, text in enumerate(words):
@@ -289,7 +289,7 @@ def test_the_bag_of_words_stores_a_repeated_word_once() -> None:
     assert Vocabulary.of(["b a b b"]).encode(["b a b b", "b"]).bag_of_words().nnz == 3
 
 
-def test_making_the_bag_of_words_leaves_the_texts_as_they_are() -> None:
+def test_making_the_bag_of_words_does_not_modify_the_texts() -> None:
     texts = Vocabulary.of(["b a b"]).encode(["b a b", "a"])
     tokens, offsets = texts.tokens.clone(), texts.offsets.clone()
     texts.bag_of_words()

@@ -37,7 +37,7 @@ from dmte.text.sentence_model import (
     PACKAGE_BYTES,
     VARIABLE,
     batches_of,
-    encode_texts,
+    encode_with,
     fingerprint,
     load_model,
     reader_of,
@@ -96,8 +96,7 @@ class Sentence:
 
     def features(self, network: TextualNetwork) -> Float[Tensor, "vertices dim"]:
         """Return the vector of every text, of length one; a blank text's is zero."""
-        folder = self._model()
-        return encode_texts(str(folder), fingerprint(folder), tuple(network.texts))
+        return encode_with(self._model(), network.texts)
 
     def _model(self) -> Path:
         """Return the folder of the model, once it is clear that it can be read here."""

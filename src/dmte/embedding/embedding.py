@@ -22,7 +22,7 @@ from dmte.runtime.formatting import html_table, numbers, plural
 from dmte.runtime.spelling import find_position
 from dmte.search.approximate import IndexCache
 from dmte.search.vectors import Neighbor as Neighbor
-from dmte.search.vectors import Search, VectorTable, columns_of
+from dmte.search.vectors import SearchOptions, VectorTable, columns_of
 from dmte.settings import Half
 from dmte.storage.codec import (
     decode_json,
@@ -187,7 +187,7 @@ class Embedding:
         >>> [closest.id for (closest,) in embedding.most_similar_to_each(("a", "b"), k=1)]
         ['b', 'a']
         """
-        search = Search(k, half, _as_array(among), approximate)
+        search = SearchOptions(k, half, _as_array(among), approximate)
         return self._named().most_similar(names, search)
 
     def closest(
@@ -207,7 +207,7 @@ class Embedding:
 
         A zero vector is at cosine 0 from everything.
         """
-        search = Search(k, half, _as_array(among), approximate)
+        search = SearchOptions(k, half, _as_array(among), approximate)
         return self._named().closest(query.detach().unsqueeze(0).numpy(), search)[0]
 
     def _named(self) -> VectorTable:

@@ -1,1 +1,1 @@
-"""Using a trained model: missing links, explanations, labels."""
+"""Using a trained model: suggest links, explain scores, classify vertices."""

@@ -1,20 +1,19 @@
-"""Labels for the vertices that have none, learned from those that have one.
+"""Semi-supervised classification: predict labels of unlabelled vertices, with confidences.
 
-The linear SVM is that of ``evaluation.classification``: a margin m_ic = w_c · x_i + b_c for every
-vertex and class. A margin is no confidence: it has no scale of its own. So the labelled vertices
-are dealt into folds, each fold gets its margins from an SVM that was trained on the others, and
-on these margins, whose answers are known, one scale is fitted by maximum likelihood:
+The linear SVM is that of ``evaluation.classification``. It gives every vertex and class a margin
+m_ic = w_c · x_i + b_c. Margins are calibrated to probabilities by cross-validation: each fold of
+the labelled vertices gets margins from an SVM trained on the other folds. One scale is fitted to
+these margins by maximum likelihood:
 
     one label per vertex      p_ic = exp(t m_ic) / Σ_d exp(t m_id)
     several labels            p_ic = 1 / (1 + exp(-(t m_ic + u)))        Platt (1999)
 
-with t ≥ 0, so the likeliest class is the one with the highest margin. The same margins say how
-well labels are predicted: Macro-F1 and Micro-F1 over all labelled vertices, each predicted by an
-SVM that had not seen it. Truths are taken for (n + 1) / (n + 2) instead of 1 (Platt's correction),
-else a t without bounds would be the best wherever no fold makes a mistake.
+with t ≥ 0, so the class with the highest margin is the most probable. The targets are
+(n + 1) / (n + 2) instead of 1 (Platt's correction). With targets of 1, t would be unbounded if
+cross-validation makes no error. The same margins give the cross-validated Macro-F1 and Micro-F1.
 
-The confidence is the probability p for vertices that are like the labelled ones. Where only the
-easy vertices, or those of some part of the network, have been labelled, it is too high.
+Confidences assume that unlabelled vertices are like the labelled ones. They are too high if only
+easy vertices, or only part of the network, are labelled.
 """
 
 from collections import Counter
@@ -45,16 +44,16 @@ from dmte.network.textual_network import Labels
 from dmte.runtime.seeding import generator_for
 
 NUM_FOLDS = 5
-"""Folds of the cross-validation, if there are as many labelled vertices."""
-FEWEST = 3
-"""Vertices that most labels must stand at for cross-validation to mean something."""
+"""Folds of the cross-validation, or one per labelled vertex if there are fewer."""
+MIN_MEDIAN_COUNT = 3
+"""Median number of vertices per label below which the cross-validated scores are unreliable."""
 
 Margins = Float[np.ndarray, "vertices classes"]
 Targets = Bool[np.ndarray, "vertices classes"]
 
 
 class Prediction(NamedTuple):
-    """The labels that a vertex gets, the surest first, and the probability of each."""
+    """The predicted labels of a vertex, most probable first, and their probabilities."""
 
     id: str
     labels: tuple[str, ...]
@@ -63,7 +62,7 @@ class Prediction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Labelling:
-    """Labels for the unlabelled vertices, and what to expect of them.
+    """Labels for the unlabelled vertices, with cross-validated scores.
 
     >>> from dmte import Dmte, read_network
     >>> network = read_network("concepts")
@@ -77,26 +76,26 @@ class Labelling:
     predictions: tuple[Prediction, ...]
     """One per unlabelled vertex, in the order of the vertices."""
     counts: Mapping[str, int]
-    """How many labelled vertices carry each label."""
+    """Number of labelled vertices with each label."""
     num_labelled: int
     is_multi_label: bool
-    """Whether some labelled vertex has several labels; if none has, each gets exactly one."""
+    """Whether a labelled vertex has several labels; otherwise exactly one is predicted each."""
     num_folds: int
     scores: ClassScores
-    """By cross-validation on the labelled vertices."""
+    """Cross-validated scores on the labelled vertices."""
     commonest: float
-    """The Micro-F1 of giving every vertex the commonest label, for comparison."""
+    """Micro-F1 of predicting the most frequent label for every vertex, for comparison."""
     mean_confidence: float
-    """Of the labels given in cross-validation; confidences that can be trusted are, on average,
-    as high as the share of these labels that was right."""
+    """Mean confidence of the labels predicted in cross-validation; equals ``precision`` if the
+    confidences are well calibrated."""
     precision: float
-    """The share of the labels given in cross-validation that was right."""
+    """Share of the labels predicted in cross-validation that are correct."""
 
 
 def label_vertices(embedding: Embedding, labels: Labels, seed: int = 0) -> Labelling:
-    """Return labels for the vertices whose set in ``labels`` is empty.
+    """Predict labels for the vertices whose set in ``labels`` is empty.
 
-    Nothing but the folds is drawn, so the same seed gives the same labels and confidences.
+    Only the folds are random, so the same seed gives the same labels and confidences.
 
     >>> angles = torch.tensor([0.0, 0.1, 0.2, 1.5, 1.4, 1.3, 0.3])
     >>> vectors = torch.stack([angles.cos(), angles.sin()], dim=1)
@@ -106,8 +105,8 @@ def label_vertices(embedding: Embedding, labels: Labels, seed: int = 0) -> Label
     [('g', ('x',))]
 
     Raises:
-        ConfigError: There is not one set of labels per vertex.
-        SplitError: Too few vertices are labelled to learn from, or all of them alike.
+        ConfigError: ``labels`` does not have one set per vertex.
+        SplitError: There are no labels, or fewer than two labels with at least two vertices.
     """
     if len(labels) != len(embedding):
         raise ConfigError(f"there are {len(labels)} label sets for {len(embedding)} vertices")
@@ -117,8 +116,8 @@ def label_vertices(embedding: Embedding, labels: Labels, seed: int = 0) -> Label
     known = np.flatnonzero(targets.any(axis=1))
     rows, truth = unit_rows(embedding.vectors, len(embedding)), targets[known]
     is_multi_label = bool((truth.sum(axis=1) > 1).any())
-    folds = _deal([labels[vertex] for vertex in known.tolist()], seed)
-    margins = _unseen_margins(rows[known], truth, folds)
+    folds = _assign_folds([labels[vertex] for vertex in known.tolist()], seed)
+    margins = _cross_validate(rows[known], truth, folds)
     scale = (_Sigmoid if is_multi_label else _Softmax).fit(margins, truth)
     chosen = choose_classes(margins, is_multi_label=is_multi_label)
     commonest = np.zeros_like(truth)
@@ -137,38 +136,38 @@ def label_vertices(embedding: Embedding, labels: Labels, seed: int = 0) -> Label
 
 
 def _check_enough(labels: Labels, counts: Mapping[str, int]) -> None:
-    """Refuse labels that cannot be learned from, and warn of those that cannot be checked."""
+    """Check that labels can be learned; warn of labels that cross-validation cannot score."""
     given = [names for names in labels if names]
     if not given:
-        raise SplitError("no vertex carries a label, so there is nothing to learn labels from")
+        raise SplitError("at least one vertex must have a label, but none has")
     if all(names == given[0] for names in given):
-        carried = " and ".join(map(repr, sorted(given[0])))
+        names = " and ".join(map(repr, sorted(given[0])))
         raise SplitError(
-            f"all labelled vertices ({len(given)}) carry the label {carried}, so there are no two "
-            "classes to tell apart; label some vertices otherwise"
+            f"all labelled vertices ({len(given)}) have the label {names}, but two classes are "
+            "needed; label some vertices differently"
         )
     alone = [name for name, count in counts.items() if count == 1]
     if len(counts) - len(alone) < 2:
         raise SplitError(
-            f"of {len(counts)} labels only {len(counts) - len(alone)} stand at two vertices or "
-            "more; to learn and to check what is learned, at least two labels must"
+            "at least two labels must each have two vertices or more, but only "
+            f"{len(counts) - len(alone)} of {len(counts)} have"
         )
-    if median(counts.values()) < FEWEST:
+    if median(counts.values()) < MIN_MEDIAN_COUNT:
         warn(
-            f"most labels stand at fewer than {FEWEST} vertices: of those, holding one back to ask "
-            "about leaves one to learn from, and the others outvote it, so the estimate is far too "
-            "low and confidences are little more than guesses"
+            f"most labels have fewer than {MIN_MEDIAN_COUNT} vertices, so cross-validation trains "
+            "them on one vertex or none: the estimated F1 is far too low, and confidences are "
+            "unreliable"
         )
     if alone:
         shown = ", ".join(map(repr, alone[:5])) + (", ..." if len(alone) > 5 else "")
         warn(
-            f"labels that a single vertex carries cannot be checked and count as missed in "
-            f"Macro-F1 and Micro-F1: {shown}"
+            "labels with a single vertex cannot be cross-validated and count as errors in Macro-F1 "
+            f"and Micro-F1: {shown}"
         )
 
 
-def _deal(labels: Sequence[frozenset[str]], seed: int) -> Int[np.ndarray, " labelled"]:
-    """Return a fold per vertex, vertices with the same labels dealt out evenly."""
+def _assign_folds(labels: Sequence[frozenset[str]], seed: int) -> Int[np.ndarray, " labelled"]:
+    """Assign a fold to every vertex, stratified by label set."""
     num_folds = min(NUM_FOLDS, len(labels))
     shuffled = torch.randperm(len(labels), generator=generator_for(seed, "label folds"))
     order = sorted(shuffled.tolist(), key=lambda vertex: sorted(labels[vertex]))
@@ -177,8 +176,8 @@ def _deal(labels: Sequence[frozenset[str]], seed: int) -> Int[np.ndarray, " labe
     return folds
 
 
-def _unseen_margins(rows: Rows, truth: Targets, folds: Int[np.ndarray, " labelled"]) -> Margins:
-    """Return the margins of every labelled vertex, from an SVM that has not seen its fold."""
+def _cross_validate(rows: Rows, truth: Targets, folds: Int[np.ndarray, " labelled"]) -> Margins:
+    """Compute the margins of every labelled vertex with an SVM trained on the other folds."""
     margins = np.empty(truth.shape)
     for fold in range(int(folds.max()) + 1):
         test = folds == fold
@@ -193,7 +192,7 @@ def _predictions(
     scale: "_Softmax | _Sigmoid",
     classes: list[str],
 ) -> tuple[Prediction, ...]:
-    """Return labels for the vertices without a target, from an SVM of all that have one."""
+    """Predict labels for vertices without a target, with an SVM trained on all others."""
     known, others = (np.flatnonzero(targets.any(axis=1) == has) for has in (True, False))
     if len(others) == 0:
         return ()
@@ -215,22 +214,22 @@ def _predictions(
 
 
 class _Softmax(NamedTuple):
-    """Probabilities of classes of which a vertex has one."""
+    """Probabilities of mutually exclusive classes."""
 
     steepness: float
 
     @classmethod
     def fit(cls, margins: Margins, truth: Targets) -> "_Softmax":
-        # A class that a fold has not seen has no margin: its vertices tell nothing of the scale.
-        told = np.isfinite(margins[truth])
-        margins, truth = margins[told], truth[told]
-        sure = (len(truth) + 1) / (len(truth) + 2)
+        # A class missing from the training folds has no margin, so its vertices are skipped.
+        has_margin = np.isfinite(margins[truth])
+        margins, truth = margins[has_margin], truth[has_margin]
+        target = (len(truth) + 1) / (len(truth) + 2)
 
         def loss(steepness: Float[np.ndarray, " 1"]) -> float:
             logs = log_softmax(steepness[0] * margins, axis=1)
             others = np.isfinite(logs) & ~truth
             rest = np.where(others, logs, 0.0).sum(axis=1) / np.maximum(others.sum(axis=1), 1)
-            return -float((sure * logs[truth] + (1 - sure) * rest).sum())
+            return -float((target * logs[truth] + (1 - target) * rest).sum())
 
         return cls(float(minimize(loss, [1.0], bounds=[(1e-3, None)]).x[0]))
 
@@ -240,21 +239,21 @@ class _Softmax(NamedTuple):
 
 
 class _Sigmoid(NamedTuple):
-    """Probabilities of classes of which a vertex may have several."""
+    """Probabilities of classes that may occur together."""
 
     steepness: float
     shift: float
 
     @classmethod
     def fit(cls, margins: Margins, truth: Targets) -> "_Sigmoid":
-        told = np.isfinite(margins)
-        values, members = margins[told], truth[told]
+        has_margin = np.isfinite(margins)
+        values, members = margins[has_margin], truth[has_margin]
         num_members, num_others = members.sum(), (~members).sum()
-        aim = np.where(members, (num_members + 1) / (num_members + 2), 1 / (num_others + 2))
+        target = np.where(members, (num_members + 1) / (num_members + 2), 1 / (num_others + 2))
 
-        def loss(at: Float[np.ndarray, " 2"]) -> float:
-            inputs = at[0] * values + at[1]
-            return float((np.logaddexp(0, inputs) - aim * inputs).sum())
+        def loss(parameters: Float[np.ndarray, " 2"]) -> float:
+            inputs = parameters[0] * values + parameters[1]
+            return float((np.logaddexp(0, inputs) - target * inputs).sum())
 
         return cls(*minimize(loss, [1.0, 0.0], bounds=[(0, None), (None, None)]).x.tolist())
 

@@ -1,9 +1,9 @@
-"""How two vertices hang together in the graph: common neighbors, and routes between them.
+"""Connections between two vertices: common neighbors, and the strongest routes.
 
-Texts travel against the walker: that of vertex k is mixed into those of i and j if walkers from
-both can come to k. A route is such a pair of walks, i → … → k ← … ← j, and its strength is the
-product of the probabilities P along both. In an undirected network it is a path from i to j. Of the
-walks from i to k in h steps the likeliest is found step by step:
+Diffusion mixes the text of vertex k into the vectors of i and j if walks from both reach k. A route
+is such a pair of walks, i → … → k ← … ← j. Its strength is the product of the probabilities in P
+along both walks. In an undirected network, a route is a path from i to j. The most probable walk
+from i to k in h steps follows from a recurrence:
 
     best_h(k) = max_m best_{h-1}(m) P[m, k]        best_0(i) = 1
 """
@@ -16,21 +16,21 @@ from jaxtyping import Float, Int
 
 from dmte.network import TextualNetwork
 
-MEETINGS = 50  # Vertices tried per pair of lengths; a hub's many others are all weaker.
+MAX_MEETINGS = 50  # Meeting vertices tried per pair of lengths, the strongest ones.
 
 
 class Route(NamedTuple):
-    """A walk from each of two vertices to where they meet."""
+    """Two walks, from two vertices to the vertex where they meet."""
 
     vertices: tuple[int, ...]
-    """From the one to the other, as positions."""
+    """Positions of the vertices, from one end to the other."""
     meeting: int
-    """Where in ``vertices`` the walks meet."""
+    """Index in ``vertices`` of the meeting vertex."""
     strength: float
 
 
 def common_neighbors(network: TextualNetwork, i: int, j: int) -> list[int]:
-    """Return the vertices that share an edge, in either direction, with both ``i`` and ``j``.
+    """Return the vertices with an edge, in either direction, to both ``i`` and ``j``.
 
     >>> import torch
     >>> edges = torch.tensor([[0, 1], [1, 2], [0, 2]])
@@ -38,26 +38,26 @@ def common_neighbors(network: TextualNetwork, i: int, j: int) -> list[int]:
     >>> common_neighbors(network, 0, 2)
     [1]
     """
-    first, second = (_touching(network, vertex) for vertex in (i, j))
+    first, second = (_with_neighbors(network, vertex) for vertex in (i, j))
     return sorted((first & second) - {i, j})
 
 
 def linked(network: TextualNetwork, i: int, j: int) -> bool:
-    """Return whether an edge joins the two, in either direction."""
-    return j in _touching(network, i)
+    """Return whether an edge joins ``i`` and ``j``, in either direction."""
+    return j in _with_neighbors(network, i)
 
 
-def _touching(network: TextualNetwork, vertex: int) -> set[int]:
+def _with_neighbors(network: TextualNetwork, vertex: int) -> set[int]:
     touching = network.edges[(network.edges == vertex).any(dim=1)]
     return set(touching.flatten().tolist())
 
 
 def strongest_routes(transition: sp.csr_array, i: int, j: int, steps: int) -> list[Route]:
-    """Return routes from ``i`` to ``j`` of at most ``steps`` steps on either side, best first.
+    """Return the strongest routes from ``i`` to ``j``, best first; ``transition`` is P.
 
-    For every vertex where they may meet it is the likeliest. They have at most ``steps`` + 1
-    steps in all, or as many as the shortest if that is longer, and pass a vertex once.
-    ``transition`` is P.
+    Each walk has at most ``steps`` steps. A route has at most ``steps`` + 1 steps in total, or the
+    length of the shortest route if that is longer, and contains no vertex twice. For each meeting
+    vertex and pair of lengths, only the most probable walks are considered.
     """
     one, other = (_Walks.of(transition, start, steps) for start in (i, j))
     found: dict[tuple[int, ...], Route] = {}
@@ -73,12 +73,12 @@ def strongest_routes(transition: sp.csr_array, i: int, j: int, steps: int) -> li
 
 
 class _Walks(NamedTuple):
-    """The likeliest walks from one vertex to every other, by their number of steps."""
+    """The most probable walks from one vertex to all others, by number of steps."""
 
     strengths: list[Float[np.ndarray, " vertices"]]
-    """Of the likeliest walk of h steps to a vertex; 0 if there is none."""
+    """Probability of the best walk of h steps to each vertex; 0 if there is none."""
     previous: list[Int[np.ndarray, " vertices"]]
-    """The last vertex before, on that walk."""
+    """The previous vertex on that walk."""
 
     @classmethod
     def of(cls, transition: sp.csr_array, start: int, steps: int) -> "_Walks":
@@ -98,7 +98,7 @@ class _Walks(NamedTuple):
         return cls(strengths, previous)
 
     def to(self, vertex: int, steps: int) -> list[int]:
-        """Return the vertices of the likeliest walk of that many steps, in order."""
+        """Return the vertices of the best walk with ``steps`` steps, in order."""
         walk = [vertex]
         for step in range(steps, 0, -1):
             walk.append(int(self.previous[step][walk[-1]]))
@@ -106,9 +106,9 @@ class _Walks(NamedTuple):
 
 
 def _meet(one: _Walks, other: _Walks, forth: int, back: int) -> list[Route]:
-    """Return the strongest routes of ``forth`` steps from the one and ``back`` from the other."""
+    """Combine walks of ``forth`` steps from ``one`` with walks of ``back`` steps from ``other``."""
     strengths = one.strengths[forth] * other.strengths[back]
-    order = np.argsort(-strengths, kind="stable")[:MEETINGS]
+    order = np.argsort(-strengths, kind="stable")[:MAX_MEETINGS]
     routes = []
     for vertex in order[strengths[order] > 0].tolist():
         vertices = (*one.to(vertex, forth), *other.to(vertex, back)[-2::-1])

@@ -1,7 +1,7 @@
-"""Links that are missing: the unlinked pairs whose vectors agree most (section 5.1, put to use).
+"""Link suggestion: the unlinked pairs with the highest scores.
 
-The score is the one that link prediction is measured by, v_i · v_j. Whether an edge leads one way
-only makes no difference: a pair that is linked in either direction is not suggested.
+The score is that of link prediction, v_i · v_j (section 5.1). A pair linked in either direction is
+not suggested.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from dmte.search.pairs import closest_pairs
 
 
 class Suggestion(NamedTuple):
-    """Two vertices without an edge between them, and how much their vectors agree."""
+    """Two vertices without an edge between them, and the dot product of their vectors."""
 
     source: str
     target: str
@@ -27,10 +27,10 @@ def suggest_links(
 ) -> list[Suggestion]:
     """Return the ``k`` best missing links of ``vertex``, or of the whole network, best first.
 
-    For the whole network every pair is scored: N² d / 2 products (DBLP, 60,744 vertices: 20 s).
+    For the whole network, all pairs are scored: N² d / 2 products (DBLP, 60,744 vertices: 20 s).
 
     Raises:
-        UnknownVertexError: There is no such vertex.
+        UnknownVertexError: ``vertex`` is not a vertex id.
         ConfigError: ``k`` is below 1.
     """
     ids, adjacency = embedding.ids, network.adjacency()

@@ -1,1 +1,1 @@
-"""The few operations that take the time, with hand-written backward passes."""
+"""The operations that dominate training time, with hand-written backward passes."""

@@ -1,4 +1,4 @@
-"""Adam (Kingma and Ba 2015), which follows a running mean of gradients at a step size per number.
+"""Adam (Kingma and Ba 2015): running means of gradients, with a step size per parameter entry.
 
 With g the gradient of a parameter θ at step t, β₁ = 0.9, β₂ = 0.999 and ε = 10⁻⁸:
 
@@ -6,9 +6,9 @@ With g the gradient of a parameter θ at step t, β₁ = 0.9, β₂ = 0.999 and 
     v ← β₂ v + (1 − β₂) g²
     θ ← θ − rate · m / (1 − β₁ᵗ) / (√(v / (1 − β₂ᵗ)) + ε)
 
-The step is torch's own, fused into one kernel. Only what holds its state is ours, because the first
-``torch.optim.Adam`` of a process loads torch's compiler, which we do not use: 1.8 s of work, as
-long as loading torch itself.
+The step is torch's fused kernel. Only the class that holds the state is ours, because the first
+``torch.optim.Adam`` of a process imports torch's compiler. dmte does not use the compiler, and the
+import takes 1.8 s, as long as importing torch itself.
 """
 
 from collections import defaultdict
@@ -31,7 +31,7 @@ class Group:
 
 
 class Adam:
-    """The running means of every parameter, and steps with them.
+    """The optimizer: the running means of every parameter, and the step.
 
     >>> slope = nn.Parameter(torch.tensor([1.0, -1.0]))
     >>> optimizer = Adam([slope], rate=0.25)
@@ -46,24 +46,24 @@ class Adam:
         self.state: defaultdict[nn.Parameter, State] = defaultdict(dict)
 
     def add(self, parameters: Iterable[nn.Parameter], rate: float) -> None:
-        """Let further parameters take steps of a size of their own."""
+        """Add parameters with their own step size."""
         self.groups.append(Group(list(parameters), rate))
 
     def zero_grad(self) -> None:
-        """Forget the gradients."""
+        """Clear the gradients."""
         for group in self.groups:
             for parameter in group.parameters:
                 parameter.grad = None
 
     @torch.no_grad()
     def step(self) -> None:
-        """Move every parameter that has a gradient."""
+        """Update every parameter that has a gradient."""
         for group in self.groups:
-            moved = [(one, one.grad) for one in group.parameters if one.grad is not None]
-            states = [self._state_of(parameter) for parameter, _ in moved]
+            updated = [(one, one.grad) for one in group.parameters if one.grad is not None]
+            states = [self._state_of(parameter) for parameter, _ in updated]
             adam(
-                [parameter for parameter, _ in moved],
-                [gradient for _, gradient in moved],
+                [parameter for parameter, _ in updated],
+                [gradient for _, gradient in updated],
                 [state["exp_avg"] for state in states],
                 [state["exp_avg_sq"] for state in states],
                 [],
@@ -79,7 +79,7 @@ class Adam:
             )
 
     def _state_of(self, parameter: nn.Parameter) -> State:
-        """Return t, m and v of a parameter by the names that torch stores them by."""
+        """Return t, m and v of a parameter under torch's names; create them at its first step."""
         state = self.state[parameter]
         if not state:
             state["step"] = torch.zeros(())

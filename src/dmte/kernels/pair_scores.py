@@ -1,12 +1,12 @@
-"""Dot products of many pairs of rows, the only place where the columns of the tables meet.
+"""Dot products of many pairs of rows, the only operation that mixes columns of the tables.
 
-With tables A_1, A_2, ... and B_1, B_2, ... over the same vertices, and several vertices ``left``
-predicted from each vertex ``right``:
+With tables A_1, A_2, ... and B_1, B_2, ... over the same vertices, and several ``left`` vertices
+predicted from each ``right`` vertex:
 
     score[m, l, a, b] = A_a[left[m, l]] · B_b[right[m]]
 
-Backwards, a table's gradient is a sum of rows of the other tables, weighted by the gradients of the
-scores: a sparse product like any other, in which nothing of the size of the batch is written.
+In the backward pass, a table's gradient is a sum of rows of the other tables, weighted by the
+gradients of the scores. This is a sparse product, so the gathered rows of the batch are not stored.
 """
 
 from typing import Any, NamedTuple
@@ -22,7 +22,7 @@ from torch.nn.functional import embedding
 from dmte.kernels.sparse import CompressedRows
 
 CHUNK = 4096
-"""Pairs whose rows are gathered at a time, few enough to stay in the cache."""
+"""Pairs gathered at a time, few enough for their rows to stay in the processor cache."""
 
 Tables = tuple[Float[Tensor, "vertices dim"], ...]
 
@@ -33,7 +33,7 @@ def score_pairs(
     left: Int[Tensor, "batch predicted"],
     right: Int[Tensor, " batch"],
 ) -> Float[Tensor, "batch predicted lefts rights"]:
-    """Return the dot product of every left row with every right row of each pair."""
+    """Compute the dot product of every left row with every right row of each pair."""
     scores: Tensor = _PairScores.apply(  # type: ignore[no-untyped-call]
         left, right, len(left_tables), *left_tables, *right_tables
     )
@@ -59,19 +59,19 @@ class _PairScores(torch.autograd.Function):
         left, right = ctx.saved_tensors
         lefts, rights = ctx.stacks
         num_predicted = left.shape[1]
-        # One line per pair of vertices: what its left row gets from its right rows ...
-        by_left = _Lines.of(left.flatten(), lefts.num_vertices)
+        # Left gradients: one item per pair, with the right rows of the pair.
+        by_left = _ItemsByVertex.of(left.flatten(), lefts.num_vertices)
         columns = rights.rows(right).repeat_interleave(num_predicted, dim=0)
         to_lefts = by_left.sums(columns, gradient.flatten(0, 1).movedim(1, 0), rights.table)
-        # ... and one per right vertex: what it gets from all the left rows it is paired with.
-        by_right = _Lines.of(right, rights.num_vertices)
+        # Right gradients: one item per right vertex, with all left rows paired with it.
+        by_right = _ItemsByVertex.of(right, rights.num_vertices)
         weights = gradient.flatten(1, 2).movedim(2, 0)
         to_rights = by_right.sums(lefts.rows(left), weights, lefts.table)
         return None, None, None, *to_lefts, *to_rights
 
 
 class _Stack(NamedTuple):
-    """Tables one below the other, so that one index reaches any row of any of them."""
+    """Concatenated tables, so that one index reaches any row of any table."""
 
     table: Tensor
     num_vertices: int
@@ -85,26 +85,26 @@ class _Stack(NamedTuple):
         return len(self.table) // self.num_vertices
 
     def rows(self, vertices: Tensor) -> Tensor:
-        """Return, per line of ``vertices``, the rows of these vertices in every table."""
+        """Return the row numbers of ``vertices`` in every table, per line of ``vertices``."""
         steps = torch.arange(0, len(self.table), self.num_vertices, dtype=torch.int32)
         return (vertices.int().unsqueeze(-1) + steps).flatten(1)
 
 
-class _Lines(NamedTuple):
-    """Which lines belong to each vertex: those order[offsets[v]:offsets[v + 1]]."""
+class _ItemsByVertex(NamedTuple):
+    """Items grouped by vertex: those of vertex v are order[offsets[v]:offsets[v + 1]]."""
 
     order: Tensor
     offsets: Tensor
 
     @classmethod
-    def of(cls, vertices: Tensor, num_vertices: int) -> "_Lines":
-        lines = np.arange(len(vertices))
-        places = (vertices.numpy(), lines)
-        grouped = sp.coo_array((lines, places), shape=(num_vertices, len(lines))).tocsr()
+    def of(cls, vertices: Tensor, num_vertices: int) -> "_ItemsByVertex":
+        items = np.arange(len(vertices))
+        entries = (items, (vertices.numpy(), items))
+        grouped = sp.coo_array(entries, shape=(num_vertices, len(items))).tocsr()
         return cls(torch.from_numpy(grouped.indices).long(), torch.from_numpy(grouped.indptr))
 
     def sums(self, columns: Tensor, weights: Tensor, table: Tensor) -> list[Tensor]:
-        """Return, for each of several sets of weights, the weighted rows summed per vertex."""
+        """Sum the weighted rows of ``table`` per vertex, for each set of weights."""
         ordered = columns.index_select(0, self.order).flatten()
         offsets = (self.offsets * columns.shape[1]).int()
         return [

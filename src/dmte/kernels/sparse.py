@@ -1,12 +1,12 @@
-"""Sparse × dense products, the work that every step is made of.
-
-Two sparse matrices occur: the transition matrix P and B, the words of every text, its rows summing
-to one. Both are constant, so their transposes, which the backward pass needs, are made once:
+"""Sparse × dense products, which take most of a training step.
 
     Y = A X        ∂L/∂X = Aᵀ ∂L/∂Y
 
-A product is a weighted sum of gathered rows, which is what ``embedding_bag`` computes, two to four
-times faster than torch's and SciPy's own CSR products.
+A is the transition matrix P, or the bag of words B. Both are constant, so Aᵀ, which the backward
+pass needs, is computed once.
+
+A product is a weighted sum of gathered rows. ``embedding_bag`` computes it two to four times faster
+than the CSR products of torch and SciPy.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from torch.nn.functional import embedding_bag
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompressedRows:
-    """One orientation of a sparse matrix: row i holds the entries offsets[i] to offsets[i + 1]."""
+    """A sparse matrix in CSR format: row i has the entries offsets[i] to offsets[i + 1]."""
 
     offsets: Int[Tensor, " rows_and_one"]
     columns: Int[Tensor, " entries"]
     values: Float[Tensor, " entries"]
 
     def times(self, dense: Float[Tensor, "columns dim"]) -> Float[Tensor, "rows dim"]:
-        """Return the product with ``dense``; nothing is recorded for a backward pass."""
+        """Compute the product with ``dense``, without autograd."""
         if len(self.columns) == 0:
             return dense.new_zeros(len(self.offsets) - 1, dense.shape[1])
         with torch.no_grad():
@@ -45,7 +45,7 @@ class CompressedRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SparseMatrix:
-    """A constant sparse matrix A that multiplies dense ones: ``A @ X``, with its gradient.
+    """A constant sparse matrix A; ``A @ X`` has a gradient for X.
 
     >>> matrix = SparseMatrix.from_scipy(sp.csr_array([[0.0, 2.0], [0.0, 0.0]]), torch.float32)
     >>> (matrix @ torch.tensor([[1.0], [10.0]])).tolist()
@@ -56,20 +56,20 @@ class SparseMatrix:
 
     rows: CompressedRows
     columns: CompressedRows
-    """The transpose, by rows."""
+    """The rows of Aᵀ."""
 
     @classmethod
     def from_scipy(cls, matrix: sp.csr_array, dtype: torch.dtype) -> "SparseMatrix":
-        """Return ``matrix`` and its transpose with values of ``dtype``."""
+        """Convert ``matrix`` and its transpose, with values of ``dtype``."""
         return cls(_compress(matrix, dtype), _compress(matrix.T.tocsr(), dtype))
 
     @property
     def num_entries(self) -> int:
-        """How many entries are stored."""
+        """Number of stored entries."""
         return len(self.rows.columns)
 
     def transpose(self) -> "SparseMatrix":
-        """Return Aᵀ; nothing is copied."""
+        """Return Aᵀ, without a copy."""
         return SparseMatrix(self.columns, self.rows)
 
     def __matmul__(self, dense: Float[Tensor, "columns dim"]) -> Float[Tensor, "rows dim"]:
@@ -78,7 +78,7 @@ class SparseMatrix:
 
 
 class _Product(torch.autograd.Function):
-    """Y = A X, and backwards ∂L/∂X = Aᵀ ∂L/∂Y."""
+    """Y = A X, with the gradient ∂L/∂X = Aᵀ ∂L/∂Y."""
 
     @staticmethod
     def forward(ctx: Any, dense: Tensor, matrix: SparseMatrix) -> Tensor:
@@ -92,14 +92,14 @@ class _Product(torch.autograd.Function):
 
 
 def index_type(*sizes: int) -> torch.dtype:
-    """Return the type of indices: narrow ones halve the traffic, where they suffice."""
+    """Return int32 if it can hold ``sizes``, which halves memory traffic, else int64."""
     return torch.int32 if max(sizes) <= torch.iinfo(torch.int32).max else torch.int64
 
 
 def _compress(matrix: sp.csr_array, dtype: torch.dtype) -> CompressedRows:
-    kind = index_type(matrix.nnz, *matrix.shape)
+    index_dtype = index_type(matrix.nnz, *matrix.shape)
     return CompressedRows(
-        torch.from_numpy(matrix.indptr).to(kind),
-        torch.from_numpy(matrix.indices).to(kind),
+        torch.from_numpy(matrix.indptr).to(index_dtype),
+        torch.from_numpy(matrix.indices).to(index_dtype),
         torch.from_numpy(matrix.data).to(dtype),
     )

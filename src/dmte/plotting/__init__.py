@@ -1,1 +1,1 @@
-"""Figures: maps of vectors, curves of trainings and results."""
+"""Pictures: maps of vectors, training curves, result curves."""

@@ -1,13 +1,13 @@
-"""What happened, as lines: the epochs of a training, and results over the share trained on.
+"""Line charts: loss and AUC over epochs, and results over the training fraction.
 
-A result file is what ``dmte evaluate ... --json`` prints or ``dmte reproduce`` writes: rows, each a
-method at one share of the edges or labels, with the mean over seeds and its 95 % interval.
+A result file is the output of ``dmte evaluate ... --json`` or ``dmte reproduce``. Each row is one
+method at one fraction of the edges or labels, with the mean over seeds and its 95 % interval.
 """
 
+import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +24,18 @@ MEASURES: Mapping[str, str] = {
     "macro_f1": "Macro-F1",
     "micro_f1": "Micro-F1",
 }
-"""What results hold, by its name in the file, as people call it."""
-FEWEST_SEEDS = 3
-"""For a band: Student's interval of two is twelve times their distance, and covers the picture."""
-SHARES: Mapping[str, str] = {
+"""Display name of every measure in a result file."""
+MIN_BAND_SEEDS = 3
+"""Seeds needed for a band; with two, Student's interval is twelve times their difference."""
+FRACTIONS: Mapping[str, str] = {
     "train_fraction": "edges trained on, %",
     "label_fraction": "labelled vertices trained on, %",
 }
-"""What results range over."""
+"""Axis label of every training fraction in a result file."""
 
 
 def draw_training(history: History | None, path: Path | str, *, replace: bool = False) -> None:
-    """Draw the loss, and the AUC on held-back edges where there are some, over the epochs.
+    """Draw the loss over the epochs, and the AUC on validation edges if there are any.
 
     >>> from tempfile import TemporaryDirectory
     >>> from dmte import Dmte, read_network
@@ -44,22 +44,22 @@ def draw_training(history: History | None, path: Path | str, *, replace: bool = 
     ...     draw_training(trained.history, f"{folder}/training.png")
 
     Raises:
-        ConfigError: There is nothing to draw.
+        ConfigError: The history is None or empty.
         MissingExtraError: matplotlib is not installed.
         StorageError: The picture cannot be written.
     """
     if history is None:
         raise ConfigError(
-            "the model does not say how it was trained: dmte 0.1.0 did not keep that; train it anew"
+            "the model has no training history, because dmte 0.1.0 did not store it; train it again"
         )
     if not history:
-        raise ConfigError(f"the model was not trained, as there were {TOO_FEW}")
+        raise ConfigError(f"the model was not trained, because there were {TOO_FEW}")
     title = f"training, {history[-1].epoch:,} epochs"
     draw_panels(training_panels(history), Path(path), title=title, below=True, replace=replace)
 
 
 def training_panels(history: History) -> list[Panel]:
-    """Return the loss with its parts, if it has several, and the AUC, if somebody looked."""
+    """Build the panels of the loss with its parts, and of the validation AUC if there is one."""
     epochs = [record for record in history if record.loss is not None]
     x = [float(record.epoch) for record in epochs]
     lines = [Line("loss", x, [float(record.loss or 0) for record in epochs])]
@@ -73,14 +73,14 @@ def training_panels(history: History) -> list[Panel]:
     return panels
 
 
-def _auc_panel(looks: History, best: Kept) -> Panel:
-    """Return the AUC of the looks, of several trainings the mean, each ringed at its best."""
-    x = [float(look.epoch) for look in looks]
+def _auc_panel(checks: History, best: Kept) -> Panel:
+    """Build the panel of the validation AUC; with several folds, their mean, with each in grey."""
+    x = [float(check.epoch) for check in checks]
     folds = len(best.aucs)
-    name = "AUC, held-back edges" + (f", mean of {folds}" if folds > 1 else "")
-    mean = Line(name, x, [100 * (look.validation_auc or 0) for look in looks])
+    name = "AUC, validation edges" + (f", mean of {folds}" if folds > 1 else "")
+    mean = Line(name, x, [100 * (check.validation_auc or 0) for check in checks])
     each = [
-        Line("", x, [100 * look.fold_aucs[fold] for look in looks])
+        Line("", x, [100 * check.fold_aucs[fold] for check in checks])
         for fold in range(folds if folds > 1 else 0)
     ]
     title = f"{100 * best.auc:.1f}, best {best.when}"
@@ -96,9 +96,9 @@ def draw_results(
     methods: Sequence[str] = (),
     replace: bool = False,
 ) -> None:
-    """Draw a measure over the share trained on, a panel per protocol, with 95 % bands.
+    """Draw a measure over the training fraction, one panel per protocol, with 95 % bands.
 
-    The title says over how many seeds; where methods differ in it, each name does.
+    The title has the number of seeds. If it differs between methods, the legend has it too.
 
     >>> from tempfile import TemporaryDirectory
     >>> from dmte import read_network
@@ -110,31 +110,31 @@ def draw_results(
     ...     draw_results(results, f"{folder}/auc.png", measure="mrr")
 
     Raises:
-        ConfigError: The results have no such measure or methods.
+        ConfigError: The results do not have the measure or one of the methods.
         MissingExtraError: matplotlib is not installed.
         StorageError: The picture cannot be written.
     """
     panels = result_panels(results, measure, methods)
-    title = f"{_title(results)}; {_said_of_seeds(panels)}"
+    title = f"{_title(results)}; {_seeds_note(panels)}"
     draw_panels(panels, Path(path), title=title, replace=replace)
 
 
 def read_result_file(path: Path) -> dict[str, Any]:
-    """Return the results in a file.
+    """Read a result file.
 
     Raises:
-        StorageError: It cannot be read, or holds something else.
+        StorageError: The file cannot be read, or does not contain results.
     """
     try:
         content = json.loads(path.read_text("utf-8"))
     except OSError as problem:
         raise StorageError(f"cannot read {path}: {problem.strerror}") from problem
     except ValueError as problem:  # Neither text nor JSON.
-        raise StorageError(f"{path} is no result file: it is not JSON ({problem})") from problem
+        raise StorageError(f"{path} is not a result file: it is not JSON ({problem})") from problem
     if not isinstance(content, dict) or not _rows(content):
         raise StorageError(
-            f"{path} holds no results; give what 'dmte evaluate links --json' printed or "
-            "'dmte reproduce' wrote"
+            f"{path} does not contain results; give the output of 'dmte evaluate links --json' or "
+            "'dmte reproduce'"
         )
     return content
 
@@ -142,27 +142,27 @@ def read_result_file(path: Path) -> dict[str, Any]:
 def result_panels(
     results: Mapping[str, Any], measure: str | None = None, methods: Sequence[str] = ()
 ) -> list[Panel]:
-    """Return a panel per protocol with a line per method, the best in color.
+    """Build one panel per protocol with one line per method, the best methods in color.
 
-    Vectors are compared by dot product, as in the tables; those without have a score of their own.
+    Rows scored by cosine are omitted, as in the tables.
 
     Raises:
-        ConfigError: The results have no such measure or methods.
+        ConfigError: The results do not have the measure or one of the methods.
     """
     rows = [row for row in _rows(results) if row.get("score") != "cosine"]
-    share = next((name for name in SHARES if rows and name in rows[0]), None)
-    if share is None:
-        raise ConfigError("these results have no share trained on that they could be drawn over")
+    fraction = next((name for name in FRACTIONS if rows and name in rows[0]), None)
+    if fraction is None:
+        raise ConfigError(f"results must have {' or '.join(FRACTIONS)} to be drawn")
     measure = _known_measure(rows, measure)
     rows = _of_methods(rows, methods)
     panels = []
     for protocol in dict.fromkeys(row.get("protocol", "") for row in rows):
         own = [row for row in rows if row.get("protocol", "") == protocol]
-        lines = _lines(own, share, measure)
+        lines = _lines(own, fraction, measure)
         lines.sort(key=lambda line: -line.y[-1])
         panels.append((protocol and f"{protocol} protocol", lines))
     chosen = {line.name for line in panels[0][1][: len(COLORS)]}
-    names = (SHARES[share], f"{MEASURES[measure]}, %")
+    names = (FRACTIONS[fraction], f"{MEASURES[measure]}, %")
     return [
         Panel(
             title,
@@ -181,64 +181,64 @@ def _rows(results: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _known_measure(rows: Sequence[Mapping[str, Any]], measure: str | None) -> str:
-    there = [name for name in (*LINK_FIGURES, *CLASS_FIGURES) if name in rows[0]]
-    if not there:
-        raise ConfigError("these results hold nothing that can be drawn")
-    if measure is not None and measure not in there:
-        raise ConfigError(f"measure must be one of {', '.join(there)}, not {measure!r}")
-    return measure or there[0]
+    available = [name for name in (*LINK_FIGURES, *CLASS_FIGURES) if name in rows[0]]
+    if not available:
+        raise ConfigError("the results contain no measure that can be drawn")
+    if measure is not None and measure not in available:
+        raise ConfigError(f"measure must be one of {', '.join(available)}, not {measure!r}")
+    return measure or available[0]
 
 
 def _of_methods(
     rows: Sequence[Mapping[str, Any]], methods: Sequence[str]
 ) -> list[Mapping[str, Any]]:
-    there = list(dict.fromkeys(row["method"] for row in rows))
+    available = list(dict.fromkeys(row["method"] for row in rows))
     for method in methods:
-        if method not in there:
-            raise ConfigError(f"there is no result of {method!r}; there are {', '.join(there)}")
+        if method not in available:
+            raise ConfigError(f"methods must be among {', '.join(available)}, not {method!r}")
     return [row for row in rows if not methods or row["method"] in methods]
 
 
-def _lines(rows: Sequence[Mapping[str, Any]], share: str, measure: str) -> list[Line]:
-    """Return a line per method, or per method and settings where it was run with several."""
+def _lines(rows: Sequence[Mapping[str, Any]], fraction: str, measure: str) -> list[Line]:
+    """Build one line per method, or per method and settings if it has results for several."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
-        groups.setdefault((row["method"], _written(row["settings"])), []).append(row)
-    alone = [method for method, _ in groups]
+        groups.setdefault((row["method"], _format_settings(row["settings"])), []).append(row)
+    all_methods = [method for method, _ in groups]
     lines = []
     for (method, settings), own in groups.items():
-        own.sort(key=lambda row: float(row[share]))
+        own.sort(key=lambda row: float(row[fraction]))
         figures = [row[measure] for row in own]
         counts = [len(figure["values"]) for figure in figures]
         lines.append(
             Line(
-                method if alone.count(method) == 1 else f"{method}, {settings}",
-                x=[100 * row[share] for row in own],
+                method if all_methods.count(method) == 1 else f"{method}, {settings}",
+                x=[100 * row[fraction] for row in own],
                 y=[100 * figure["mean"] for figure in figures],
-                band=[_band(figure) for figure in figures] if max(counts) >= FEWEST_SEEDS else (),
+                band=[_band(figure) for figure in figures] if max(counts) >= MIN_BAND_SEEDS else (),
                 seeds=(min(counts), max(counts)),
             )
         )
     if len({line.seeds for line in lines}) == 1:
         return lines
-    return [changed(line, name=f"{line.name} ({_span(line.seeds)})") for line in lines]
+    return [dataclasses.replace(line, name=f"{line.name} ({_span(line.seeds)})") for line in lines]
 
 
 def _band(figure: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the 95 % interval, within what is possible; none for fewer seeds than tell it."""
-    if len(figure["values"]) < FEWEST_SEEDS or not figure["interval"]:
+    """Return the 95 % interval in percent, clipped to 0 to 100; NaN with too few seeds."""
+    if len(figure["values"]) < MIN_BAND_SEEDS or not figure["interval"]:
         return math.nan, math.nan
     low, high = figure["interval"]
     return 100 * max(low, 0.0), 100 * min(high, 1.0)
 
 
-def _said_of_seeds(panels: Sequence[Panel]) -> str:
-    """Return over how many seeds the lines are, and whether there are bands."""
+def _seeds_note(panels: Sequence[Panel]) -> str:
+    """Describe the number of seeds, and whether the bands are drawn."""
     lines = [line for panel in panels for line in panel.lines]
     span = min(line.seeds[0] for line in lines), max(line.seeds[1] for line in lines)
     if span[1] == 1:
         return "one seed"
-    bands = "95 % intervals" if span[1] >= FEWEST_SEEDS else "too few for 95 % intervals"
+    bands = "95 % intervals" if span[1] >= MIN_BAND_SEEDS else "too few for 95 % intervals"
     return f"mean of {_span(span)} seeds, {bands}"
 
 
@@ -246,7 +246,7 @@ def _span(counts: tuple[int, int]) -> str:
     return str(counts[0]) if counts[0] == counts[1] else f"{counts[0]} to {counts[1]}"
 
 
-def _written(settings: Mapping[str, Any]) -> str:
+def _format_settings(settings: Mapping[str, Any]) -> str:
     def number(value: Any) -> str:
         return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -1,7 +1,7 @@
-"""How pictures look: colors, shapes and files that are the same every time; figures over a range.
+"""The style of pictures, line charts, and reproducible picture files.
 
-Nothing is told by color alone: every line and every class has a shape of its own, so that a picture
-also says what it does in grey. matplotlib is an extra, imported only when a picture is drawn.
+Every line and every class has its own shape as well as its own color, so pictures are readable in
+grey. matplotlib is an optional extra and is imported only for drawing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Paul Tol's muted and vibrant schemes, made for color-blind eyes; shapes tell the rest.
+# Paul Tol's muted and vibrant schemes, which are safe for color blindness.
 COLORS = (
     *("#332288", "#88CCEE", "#44AA99", "#117733", "#999933", "#DDCC77"),
     *("#CC6677", "#882255", "#AA4499", "#EE7733", "#0077BB", "#555555"),
@@ -26,8 +26,8 @@ COLORS = (
 SHAPES = "osD^vPX*<>dp"
 DASHES = ("solid", (0, (5, 2)), (0, (1, 1.5)), (0, (5, 1.5, 1, 1.5)))
 GREY = "#BBBBBB"
-MOST_NAMED_INSIDE = 6  # Lines; the names of more would cover them.
-MOST_MARKED = 40  # Points of a line; beyond, their shapes would run together.
+MAX_LINES_WITH_INNER_LEGEND = 6  # A longer legend would cover the lines.
+MAX_MARKERS = 40  # Points of a line with markers; more markers would overlap.
 
 METADATA: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
@@ -36,44 +36,44 @@ METADATA: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         ".pdf": {"CreationDate": None},
     }
 )
-"""The kinds of pictures by their ending, and what a file leaves out to be the same each time."""
+"""File types, with the metadata to omit so that the same picture gives the same file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A figure over a range, with its spread."""
+    """A line of a chart, with error bars or a band."""
 
     name: str
     x: Sequence[float]
     y: Sequence[float]
     spread: Sequence[float] = ()
-    """How far a bar reaches up and down at every point; none without any."""
+    """Half the length of the error bar at every point; empty without bars."""
     band: Sequence[tuple[float, float]] = ()
-    """From where to where a band reaches at every point; none without any."""
+    """Lower and upper end of the band at every point; empty without a band."""
     seeds: tuple[int, int] = (1, 1)
-    """Over how many seeds a point is at least and at most."""
+    """Minimum and maximum number of seeds behind a point."""
     is_ring: bool = False
-    """Whether it is drawn as rings around the points of another line."""
+    """Draw rings around the points instead of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Lines over one range."""
+    """One pair of axes with its lines."""
 
     title: str
     axis_names: tuple[str, str]
     lines: Sequence[Line]
     faint: Sequence[Line] = ()
-    """Lines in the background, grey and without a name."""
+    """Grey background lines, without legend entries."""
 
 
 def draw_lines(lines: Sequence[Line], axis_names: tuple[str, str], paths: Sequence[Path]) -> None:
-    """Draw the lines, told apart by color and shape, with a bar for the spread, to every path.
+    """Draw lines with error bars, and write the picture to every path.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
     """
-    figure = blank(7.0, 4.5)
+    figure = new_figure(7.0, 4.5)
     axes = figure.add_subplot()
     for number, line in enumerate(lines):
         axes.errorbar(
@@ -86,7 +86,7 @@ def draw_lines(lines: Sequence[Line], axis_names: tuple[str, str], paths: Sequen
             capsize=2,
         )
     _finish_axes(axes, axis_names)
-    if len(lines) > MOST_NAMED_INSIDE:
+    if len(lines) > MAX_LINES_WITH_INNER_LEGEND:
         axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     else:
         axes.legend(frameon=False)
@@ -97,14 +97,14 @@ def draw_lines(lines: Sequence[Line], axis_names: tuple[str, str], paths: Sequen
 def draw_panels(
     panels: Sequence[Panel], path: Path, *, title: str = "", below: bool = False, replace: bool
 ) -> None:
-    """Draw the panels beside or below one another, with one legend that covers none of them.
+    """Draw panels side by side, or below one another, with one legend outside of them.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
         StorageError: The picture cannot be written.
     """
     across, down = (1, len(panels)) if below else (len(panels), 1)
-    figure = blank(4.4 * across + 3.0, 2.4 * down + 2.0)
+    figure = new_figure(4.4 * across + 3.0, 2.4 * down + 2.0)
     grid = figure.subplots(down, across, squeeze=False, sharex=below, sharey=not below)
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.lines))
     for axes, panel in zip(grid.flat, panels, strict=True):
@@ -122,23 +122,23 @@ def draw_panels(
 
 
 def _color(number: int) -> str:
-    """Return the color of a line, far from those of the lines before and after it."""
+    """Return the color of a line, distinct from those of the adjacent lines."""
     return COLORS[3 * number % len(COLORS) + (3 * number // len(COLORS)) % 3]
 
 
 def _draw_line(axes: "Axes", line: Line, number: int) -> None:
-    """Draw a line and its band; a band over a single point is a bar."""
+    """Draw a line and its band; the band of a single point is a bar."""
     color = _color(number)
     if line.is_ring:
         axes.scatter(line.x, line.y, s=140, fc="none", ec=color, linewidths=1.5, label=line.name)
         return
-    crowded = len(line.x) > MOST_MARKED
+    is_crowded = len(line.x) > MAX_MARKERS
     axes.plot(
         line.x,
         line.y,
         label=line.name,
         color=color,
-        marker=None if crowded else SHAPES[number % len(SHAPES)],
+        marker=None if is_crowded else SHAPES[number % len(SHAPES)],
         markersize=5,
         linewidth=1.5,
         linestyle=DASHES[number % len(DASHES)],
@@ -158,7 +158,7 @@ def _finish_axes(axes: "Axes", names: tuple[str, str]) -> None:
 
 
 def _legend(figure: "Figure", all_axes: "Sequence[Axes]", num_faint: int) -> None:
-    """Name every line once, outside of the panels, and say how many are in the background."""
+    """Draw one legend for all panels, with the number of background lines."""
     from matplotlib.lines import Line2D
 
     handles = {
@@ -174,8 +174,8 @@ def _legend(figure: "Figure", all_axes: "Sequence[Axes]", num_faint: int) -> Non
         )
 
 
-def blank(width: float, height: float) -> "Figure":
-    """Return an empty picture of this size in inches, outside of pyplot's global state.
+def new_figure(width: float, height: float) -> "Figure":
+    """Create an empty figure, with its size in inches, without pyplot's global state.
 
     Raises:
         MissingExtraError: matplotlib is not installed.
@@ -189,29 +189,30 @@ def blank(width: float, height: float) -> "Figure":
     return figure
 
 
-def refuse_unknown_kind(path: Path) -> str:
-    """Return what the file ends in, if pictures of this kind can be written.
+def check_file_type(path: Path) -> str:
+    """Return the suffix of ``path`` in lower case.
 
     Raises:
-        StorageError: They cannot.
+        StorageError: The suffix is not one of ``METADATA``.
     """
     ending = path.suffix.lower()
     if ending not in METADATA:
-        raise StorageError(f"{path} must end in {', '.join(METADATA)} to be a picture")
+        raise StorageError(f"{path} must end in {', '.join(METADATA)}")
     return ending
 
 
 def save_figure(figure: "Figure", path: Path, *, replace: bool) -> None:
-    """Write a picture as its name ends; the same picture makes the same file.
+    """Write a picture in the format of its suffix; the same picture gives the same file.
 
     Raises:
-        StorageError: It ends in something else, exists or cannot be written.
+        StorageError: The file type is unknown, the file exists and ``replace`` is false, or it
+            cannot be written.
     """
     from matplotlib import rc_context
 
-    ending = refuse_unknown_kind(path)
+    ending = check_file_type(path)
     with (
-        # The elements of an SVG get the same names every time, and a PDF can be searched.
+        # Fixed ids in SVG files; searchable text in PDF files.
         rc_context({"svg.hashsalt": "dmte", "pdf.fonttype": 42}),
         new_file(path, replace=replace) as file,
     ):

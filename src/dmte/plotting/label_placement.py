@@ -1,11 +1,10 @@
-"""Where names go on a picture: beside what they name, over few points, over no other name.
+"""Placing labels on a picture: near their anchor, over few points, without overlaps.
 
-A name is a box in pixels of which the size is known. It may go to several places around its anchor,
-each a little worse than the one before; the best is the one with the lowest
+A label is a box of known size in pixels. It has several candidate positions around its anchor, each
+with a cost. Candidates outside the picture or over another label are dropped; the best of the
+others has the lowest
 
-    covered points + weight · cost of the way
-
-among those that lie within the picture and touch no box that is taken.
+    covered points + weight · cost
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -16,8 +15,8 @@ from jaxtyping import Float
 from scipy.spatial import cKDTree
 
 Places = Float[np.ndarray, "vertices 2"]
-Ways = Callable[[np.ndarray], Iterator[tuple[np.ndarray, float]]]
-"""Where a name of this size may go, from its anchor, and how much worse that is than nearest."""
+Candidates = Callable[[np.ndarray], Iterator[tuple[np.ndarray, float]]]
+"""Candidate offsets from the anchor for a label of this size, each with its cost."""
 
 
 class Box(NamedTuple):
@@ -30,11 +29,11 @@ class Box(NamedTuple):
 
     @classmethod
     def around(cls, center: np.ndarray, size: np.ndarray) -> "Box":
-        """Return the box of this size with this center."""
+        """Make a box from its center and size."""
         return cls(*(center - size / 2).tolist(), *(center + size / 2).tolist())
 
     def overlaps(self, other: "Box") -> bool:
-        """Tell whether the two have more than an edge in common.
+        """Return whether the interiors of two boxes intersect.
 
         >>> Box(0, 0, 2, 2).overlaps(Box(1, 1, 3, 3)), Box(0, 0, 1, 1).overlaps(Box(1, 0, 2, 1))
         (True, False)
@@ -47,7 +46,7 @@ class Box(NamedTuple):
         )
 
     def is_within(self, other: "Box") -> bool:
-        """Tell whether none of it is outside of the other."""
+        """Return whether the box lies completely inside the other."""
         return (
             other.left <= self.left
             and self.right <= other.right
@@ -56,27 +55,27 @@ class Box(NamedTuple):
         )
 
     def count(self, points: Places) -> int:
-        """Return how many of the points it covers."""
+        """Return the number of points inside the box."""
         x, y = points.T
         inside = (x > self.left) & (x < self.right) & (y > self.bottom) & (y < self.top)
         return int(inside.sum())
 
 
-class Free(NamedTuple):
-    """Where a name may go: within the bounds, off what is taken, and over few points."""
+class FreeSpace(NamedTuple):
+    """The space for labels: inside the bounds, outside the boxes of other labels."""
 
     bounds: Box
     points: Places
     taken: Sequence[Box]
 
-    def best_place(
-        self, anchor: np.ndarray, size: np.ndarray, ways: Ways, most: int
+    def best_position(
+        self, anchor: np.ndarray, size: np.ndarray, candidates: Candidates, most: int
     ) -> tuple[np.ndarray, Box] | None:
-        """Return the center and box of the best place, which covers at most so many points."""
+        """Return the center and box of the best candidate that covers at most ``most`` points."""
         best: tuple[float, np.ndarray, Box] | None = None
-        # Amid many points a name would wander far to cover fewer, and seem to name others.
+        # Among dense points, a higher weight keeps the label near its anchor.
         weight = max(1.0, Box.around(anchor, size).count(self.points) / 6)
-        for offset, cost in ways(size):
+        for offset, cost in candidates(size):
             center = anchor + offset
             box = Box.around(center, size)
             if not box.is_within(self.bounds) or any(map(box.overlaps, self.taken)):
@@ -88,26 +87,26 @@ class Free(NamedTuple):
         return None if best is None else best[1:]
 
 
-def thickest(points: Places) -> np.ndarray:
-    """Return the point whose neighbors are closest, among a thousand: the heart of its kind."""
+def densest_point(points: Places) -> np.ndarray:
+    """Return the point with the closest neighbors, among a sample of at most a thousand."""
     points = points[:: -(-len(points) // 1_000)]
     neighbors = min(len(points), max(5, len(points) // 5))
     distances, _ = cKDTree(points).query(points, k=[neighbors])
-    heart: np.ndarray = points[int(np.asarray(distances).argmin())]
-    return heart
+    densest: np.ndarray = points[int(np.asarray(distances).argmin())]
+    return densest
 
 
 def rings(size: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield places on rings around the anchor, each ring a point of the map worse."""
+    """Yield the anchor and positions on rings around it; each ring costs one point more."""
     yield np.zeros(2), 0.0
     for ring in range(1, 13):
         for angle in np.linspace(0, 2 * np.pi, 16, endpoint=False):
-            turn = np.array([np.cos(angle), np.sin(angle)])
-            yield 0.5 * ring * turn * (size[1] + 0.2 * size[0]), float(ring)
+            direction = np.array([np.cos(angle), np.sin(angle)])
+            yield 0.5 * ring * direction * (size[1] + 0.2 * size[0]), float(ring)
 
 
 def beside(size: np.ndarray) -> Iterator[tuple[np.ndarray, float]]:
-    """Yield the places right, left, above, below and at the corners, the first of equals best."""
+    """Yield the positions right, left, above, below and at the corners, in order of preference."""
     for number, (x, y) in enumerate(
         ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
     ):

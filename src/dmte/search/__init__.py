@@ -1,1 +1,1 @@
-"""Nearest neighbors of vectors, exact and approximate; imports no torch."""
+"""Nearest neighbors of vectors, exact and approximate."""

@@ -1,13 +1,11 @@
-"""Approximate search: a graph of near rows that a query walks through instead of seeing them all.
+"""Approximate nearest neighbors with a graph index (HNSW, Malkov and Yashunin 2018).
 
-The graph (a hierarchical navigable small world, Malkov and Yashunin 2018) is usearch's. It holds
-the rows at length 1 with two bytes a number, and answers in a fraction of a millisecond whatever
-the number of rows. What it proposes is scored again with the table itself, so scores are exact and
-only a row it did not come by can be missing; ``benchmarks/search.py`` measures how many are.
+The index is usearch's. It stores the rows normalized, in float16, and answers a query in a fraction
+of a millisecond for any number of rows. Its candidates are scored again with the original vectors,
+so scores are exact, but some neighbors may be missing: ``benchmarks/search.py`` measures recall.
 
-Building it takes minutes for a million rows, so that of a stored model is kept in its folder, in a
-folder of its own that says which vectors it belongs to. It is built with all threads, whose order
-differs from run to run, and so may the graph.
+Building takes minutes for a million rows, so the index of a stored model is saved in a subfolder of
+the model, together with a hash of the vectors. All threads build it, so it may differ between runs.
 """
 
 import hashlib
@@ -26,20 +24,20 @@ from dmte.storage.codec import decode_json, encode_json
 from dmte.storage.folder import is_stored, read_parts, write_parts
 
 CONNECTIVITY = 16  # Neighbors of a row in the graph.
-EFFORT_ADD, EFFORT_SEARCH = 128, 128  # Rows looked at to place one, and to find some.
-MORE = 2  # Times as many proposed as asked for, because two bytes a number swap close ones.
-BLOCK = 1 << 16  # Rows brought to length 1 at a time.
+EXPANSION_ADD, EXPANSION_SEARCH = 128, 128  # Rows visited to add a row, and to search.
+OVERSAMPLING = 2  # Candidates per result, because float16 swaps close neighbors.
+BLOCK = 1 << 16  # Rows normalized at a time.
 
 
 class ApproximateIndex:
-    """A graph over the rows of a table."""
+    """A graph index over the rows of a table."""
 
     def __init__(self, graph: Any) -> None:
         self._graph = graph
 
     @classmethod
     def of(cls, table: Float[np.ndarray, "rows dim"]) -> "ApproximateIndex":
-        """Return the index of a table, built with all threads; who listens hears of its beginning.
+        """Build the index of a table on all threads; reports progress when it starts.
 
         Raises:
             MissingExtraError: usearch is not installed.
@@ -49,8 +47,8 @@ class ApproximateIndex:
             metric="ip",
             dtype="f16",
             connectivity=CONNECTIVITY,
-            expansion_add=EFFORT_ADD,
-            expansion_search=EFFORT_SEARCH,
+            expansion_add=EXPANSION_ADD,
+            expansion_search=EXPANSION_SEARCH,
         )
         report(0.0)
         for first in track(range(0, len(table), BLOCK)):
@@ -67,92 +65,92 @@ class ApproximateIndex:
         queries: Float[np.ndarray, "queries dim"],
         k: int,
         *,
-        passed_over: Int[np.ndarray, " queries"] | None = None,
+        excluded: Int[np.ndarray, " queries"] | None = None,
     ) -> list[Found]:
-        """Return about the ``k`` rows of the highest cosine with every query, best first.
+        """Return approximately the ``k`` rows with the highest cosine for every query, best first.
 
         Raises:
             ConfigError: ``k`` is below 1.
         """
         check_count(k)
         unit = unit_rows(queries)
-        count = min(MORE * (k + 1), len(table))
+        count = min(OVERSAMPLING * (k + 1), len(table))
         matches = self._graph.search(unit.astype(np.float32), count)
-        proposed = np.asarray(matches.keys).reshape(len(queries), -1).astype(np.int64)
-        barred = np.full(len(queries), -1) if passed_over is None else passed_over
+        candidates = np.asarray(matches.keys).reshape(len(queries), -1).astype(np.int64)
+        skipped = np.full(len(queries), -1) if excluded is None else excluded
         return [
-            _score_again(table, query, rows[rows != own], k)
-            for query, rows, own in zip(unit, proposed, barred, strict=True)
+            _rescore(table, query, rows[rows != own], k)
+            for query, rows, own in zip(unit, candidates, skipped, strict=True)
         ]
 
     def to_bytes(self) -> bytes:
-        """Return the graph, for a file."""
+        """Serialize the index."""
         return bytes(self._graph.save())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "ApproximateIndex":
-        """Return the index whose graph was stored.
+        """Load a serialized index.
 
         Raises:
             MissingExtraError: usearch is not installed.
-            StorageError: These bytes are no graph of usearch.
+            StorageError: The data is not a usearch index.
         """
         graph = _usearch().Index.restore(data)
         if graph is None:
-            raise StorageError("the stored index is not one of usearch; delete its folder")
-        graph.expansion_search = EFFORT_SEARCH
+            raise StorageError("the stored index is not a usearch index; delete its folder")
+        graph.expansion_search = EXPANSION_SEARCH
         return cls(graph)
 
 
 @dataclass(slots=True, eq=False)
 class IndexCache:
-    """The index of every half of some vectors, made when it is first needed."""
+    """The indexes of the halves of a table, built at first use."""
 
     folder: Path | None = None
-    """The folder the vectors are stored in, if they are; their indexes are kept there."""
-    _made: dict[str, ApproximateIndex] = field(default_factory=dict)
+    """The folder of the stored vectors, in which indexes are saved; None saves nothing."""
+    _loaded: dict[str, ApproximateIndex] = field(default_factory=dict)
 
     def of(self, half: str, table: Float[np.ndarray, "rows dim"]) -> ApproximateIndex:
-        """Return the index of a half, from memory, from the folder, or built and kept there.
+        """Return the index of a half: from memory, from the folder, or newly built and saved.
 
         Raises:
             MissingExtraError: usearch is not installed.
         """
-        if half not in self._made:
-            self._made[half] = self._read_or_build(half, table)
-        return self._made[half]
+        if half not in self._loaded:
+            self._loaded[half] = self._read_or_build(half, table)
+        return self._loaded[half]
 
     def _read_or_build(self, half: str, table: Float[np.ndarray, "rows dim"]) -> ApproximateIndex:
         if self.folder is None:
             return ApproximateIndex.of(table)
-        place, digest = index_folder(self.folder, half), _digest(table)
-        if is_stored(place):
-            parts = read_parts(place)
+        folder, digest = index_folder(self.folder, half), _digest(table)
+        if is_stored(folder):
+            parts = read_parts(folder)
             if decode_json(parts["about.json"])["sha256"] == digest:
                 return ApproximateIndex.from_bytes(parts["graph.usearch"])
         index = ApproximateIndex.of(table)
         about = encode_json({"sha256": digest, "rows": len(index), "half": half})
         try:
-            write_parts(place, {"about.json": about, "graph.usearch": index.to_bytes()})
+            write_parts(folder, {"about.json": about, "graph.usearch": index.to_bytes()})
         except StorageError as problem:
-            warn(f"the index is not kept, and will be built again: {problem}")
+            warn(f"the index is not saved and will be built again: {problem}")
         return index
 
 
 def index_folder(folder: Path, half: str) -> Path:
-    """Return where the index of a half of stored vectors is kept."""
+    """Return the folder of the index of a half of stored vectors."""
     return folder / f"index-{half}"
 
 
 def _digest(table: Float[np.ndarray, "rows dim"]) -> str:
-    """Return the SHA-256 of the numbers, block by block, since a half is not in one piece."""
+    """Return the SHA-256 of the table, in blocks because a half is not contiguous."""
     digest = hashlib.sha256(str(table.shape).encode())
     for first in range(0, len(table), BLOCK):
         digest.update(np.ascontiguousarray(table[first : first + BLOCK]).data)
     return digest.hexdigest()
 
 
-def _score_again(
+def _rescore(
     table: Float[np.ndarray, "rows dim"],
     query: Float[np.ndarray, " dim"],
     rows: Int[np.ndarray, " proposed"],

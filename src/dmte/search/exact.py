@@ -1,13 +1,12 @@
-"""The rows of a table closest to a query, found by looking at every row.
+"""Exact nearest neighbors: every row is scored.
 
     cos(q, x) = q · x / (|q| |x|)
 
-Rows are scored block by block, a matrix product each, which uses all threads; of a block only what
-beats the k best so far is looked at again. So memory grows neither with the rows nor with the
-queries beyond what is returned. Equal scores stand in the order of the rows. A zero vector is at
-cosine 0 from everything.
+Rows are scored in blocks. Each block is one matrix product, which uses all threads, and only scores
+above the k-th best so far are kept. Beyond the result, memory depends on neither the number of rows
+nor the number of queries. Equal scores are sorted by row. The cosine with a zero vector is 0.
 
-This needs NumPy and not torch, so that asking a stored model need not wait for torch to load.
+This module imports NumPy but not torch, so searching a stored model starts quickly.
 """
 
 from typing import NamedTuple
@@ -17,13 +16,13 @@ from jaxtyping import Bool, Float, Int
 
 from dmte.errors import ConfigError
 
-BLOCK_SCORES = 1 << 24  # Held at a time: 64 MB of them.
-BLOCK_QUERIES = 256  # As many as a product needs to be as fast as it gets.
+BLOCK_SCORES = 1 << 24  # Scores in memory at a time: 64 MB.
+BLOCK_QUERIES = 256  # Queries per product; more make it no faster.
 SMALLEST_LENGTH = 1e-12
 
 
 class Found(NamedTuple):
-    """What is closest to one query, best first."""
+    """The rows closest to one query, best first."""
 
     rows: Int[np.ndarray, " found"]
     scores: Float[np.ndarray, " found"]
@@ -38,11 +37,12 @@ def nearest(
     k: int,
     *,
     among: Bool[np.ndarray, " rows"] | None = None,
-    passed_over: Int[np.ndarray, " queries"] | None = None,
+    excluded: Int[np.ndarray, " queries"] | None = None,
 ) -> list[Found]:
-    """Return the ``k`` rows of the highest cosine with every query, of those ``among`` allows.
+    """Return the ``k`` rows with the highest cosine for every query.
 
-    ``passed_over`` is a row per query that does not count, such as the one it was taken from.
+    Only rows that are true in ``among`` are considered. ``excluded`` has one row per query to skip,
+    such as the row of the query itself.
 
     >>> table = np.array([[1.0, 0.0], [3.0, 4.0], [0.0, 2.0]])
     >>> nearest(table, table[:1], k=2)[0].rows.tolist()
@@ -56,15 +56,15 @@ def nearest(
     lengths = row_lengths(table)
     for start in range(0, len(queries), BLOCK_QUERIES):
         some = slice(start, start + BLOCK_QUERIES)
-        barred = None if passed_over is None else passed_over[some]
-        found[some] = _nearest(table, lengths, unit_rows(queries[some]), k, among, barred)
+        skipped = None if excluded is None else excluded[some]
+        found[some] = _nearest(table, lengths, unit_rows(queries[some]), k, among, skipped)
     return found
 
 
 def highest(
     scores: Float[np.ndarray, " rows"], k: int, among: Bool[np.ndarray, " rows"] | None = None
 ) -> Found:
-    """Return the ``k`` rows with the highest scores, best first, of those that ``among`` allows.
+    """Return the ``k`` rows of ``among`` with the highest scores, best first.
 
     >>> highest(np.array([0.5, 0.9, 0.5]), k=2).rows.tolist()
     [1, 0]
@@ -78,7 +78,7 @@ def highest(
 
 
 def check_count(k: int) -> None:
-    """Refuse to find none.
+    """Check that at least one result is requested.
 
     Raises:
         ConfigError: ``k`` is below 1.
@@ -88,14 +88,14 @@ def check_count(k: int) -> None:
 
 
 def row_lengths(table: Float[np.ndarray, "rows dim"]) -> Float[np.ndarray, " rows"]:
-    """Return |x| of every row; a table of squares is never made."""
+    """Return |x| of every row, without a table of squares."""
     lengths = np.sqrt(np.einsum("ij,ij->i", table, table))
     clamped: np.ndarray = np.maximum(lengths, SMALLEST_LENGTH)
     return clamped
 
 
 def unit_rows(table: Float[np.ndarray, "rows dim"]) -> Float[np.ndarray, "rows dim"]:
-    """Return the rows divided by their lengths; a zero row stays."""
+    """Divide rows by their lengths; zero rows stay zero."""
     unit: np.ndarray = table / row_lengths(table)[:, None]
     return unit
 
@@ -106,7 +106,7 @@ def _nearest(
     unit: Float[np.ndarray, "queries dim"],
     k: int,
     among: Bool[np.ndarray, " rows"] | None,
-    passed_over: Int[np.ndarray, " queries"] | None,
+    excluded: Int[np.ndarray, " queries"] | None,
 ) -> list[Found]:
     found = [NOTHING] * len(unit)
     step = BLOCK_SCORES // len(unit)
@@ -116,20 +116,20 @@ def _nearest(
         scores /= lengths[block]
         if among is not None:
             scores[:, ~among[block]] = -np.inf
-        if passed_over is not None:
-            here = np.flatnonzero((passed_over >= first) & (passed_over < first + step))
-            scores[here, passed_over[here] - first] = -np.inf
+        if excluded is not None:
+            here = np.flatnonzero((excluded >= first) & (excluded < first + step))
+            scores[here, excluded[here] - first] = -np.inf
         found = [_merge(best, row, first, k) for best, row in zip(found, scores, strict=True)]
     return found
 
 
 def _merge(best: Found, scores: Float[np.ndarray, " block"], first: int, k: int) -> Found:
-    """Return the best so far and those of a block, which begins at row ``first``, cut at ``k``.
+    """Merge the best so far with a block that starts at row ``first``, and keep ``k``.
 
-    A later row has to score higher, not as high: ties are cut in the order of the rows.
+    On ties the earlier row is kept, so a later row must score higher than the k-th best.
     """
-    bar = best.scores[-1] if len(best.scores) == k else -np.inf
-    new = np.flatnonzero(scores > bar)
+    threshold = best.scores[-1] if len(best.scores) == k else -np.inf
+    new = np.flatnonzero(scores > threshold)
     if len(new) > k:
         values = scores[new]
         new = new[values >= np.partition(values, -k)[-k]]

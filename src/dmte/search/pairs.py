@@ -1,8 +1,8 @@
-"""The closest pairs of all rows of a table.
+"""The closest pairs among all rows of a table.
 
-Of equal pairs at the end, which one is cut off is the same every time, but nothing else. Pairs are
-scored block by block, so that memory grows with the rows and not with their square; a block is one
-matrix product, which uses all threads.
+Pairs are scored in blocks, so memory grows with the number of rows and not with its square. Each
+block is one matrix product, which uses all threads. The result is deterministic, but with ties at
+the end it is unspecified which of the pairs are returned.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ from torch import Tensor
 from dmte.runtime.progress import track
 from dmte.search.exact import check_count
 
-BLOCK = 512  # Rows scored against all others at a time.
+BLOCK = 512  # Rows scored against all later rows at a time.
 
 
 def closest_pairs(
@@ -22,17 +22,17 @@ def closest_pairs(
 ) -> list[tuple[int, int, float]]:
     """Return the ``k`` pairs of rows i < j with the highest dot products, best first.
 
-    A pair with an entry in ``excluded``, either way round, is passed over.
+    Pairs with an entry in ``excluded``, in either direction, are skipped.
 
     Raises:
         ConfigError: ``k`` is below 1.
     """
     check_count(k)
-    either_way = sp.csr_array(excluded + excluded.T)
+    symmetric = sp.csr_array(excluded + excluded.T)
     best = torch.empty(0, dtype=table.dtype)
     pairs = torch.empty(0, 2, dtype=torch.int64)
     for first in track(range(0, len(table), BLOCK)):
-        scores = _block_scores(table, first, either_way)
+        scores = _block_scores(table, first, symmetric)
         found = _above(scores, float(best[-1]) if len(best) == k else None, k)
         values = scores[found[:, 0], found[:, 1]]
         best, order = torch.cat([best, values]).sort(descending=True, stable=True)
@@ -44,23 +44,23 @@ def closest_pairs(
 def _block_scores(
     table: Float[Tensor, "rows dim"], first: int, excluded: sp.csr_array
 ) -> Float[Tensor, "block later"]:
-    """Return the products of a block of rows with the rows from ``first`` on; -∞ where barred."""
+    """Score the rows of a block with all rows from ``first``; excluded pairs score -∞."""
     block = table[first : first + BLOCK]
     scores = block @ table[first:].T
     scores.masked_fill_(torch.ones_like(scores, dtype=torch.bool).tril_(), -torch.inf)
-    barred = excluded[first : first + len(block)].tocoo()
-    later = barred.col >= first
-    rows, columns = (torch.from_numpy(at[later].astype(np.int64)) for at in barred.coords)
+    entries = excluded[first : first + len(block)].tocoo()
+    later = entries.col >= first
+    rows, columns = (torch.from_numpy(at[later].astype(np.int64)) for at in entries.coords)
     scores[rows, columns - first] = -torch.inf
     return scores
 
 
 def _above(
-    scores: Float[Tensor, "block later"], bar: float | None, k: int
+    scores: Float[Tensor, "block later"], threshold: float | None, k: int
 ) -> Int[Tensor, "found 2"]:
-    """Return where the scores are above the bar, or, as long as there is none, the k highest."""
-    if bar is not None:
-        return (scores > bar).nonzero()
+    """Return the positions of the scores above ``threshold``, or without one, of the k highest."""
+    if threshold is not None:
+        return (scores > threshold).nonzero()
     flat = scores.flatten()
     highest_first = flat.topk(min(k, len(flat))).indices
     kept = highest_first[flat[highest_first] > -torch.inf].sort().values

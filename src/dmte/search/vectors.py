@@ -1,7 +1,6 @@
-"""Vectors under the names of their vertices, and what is closest to one of them (section 5.3).
+"""Vectors with vertex ids, and nearest-neighbor search by id or by vector (section 5.3).
 
-It is what an ``Embedding`` searches in, and all that a stored model needs to answer: torch is not
-loaded for it.
+``Embedding`` and stored models search with ``VectorTable``. The module does not import torch.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +18,7 @@ from dmte.settings import Half
 
 
 class Neighbor(NamedTuple):
-    """A vertex and how similar it is.
+    """A vertex and its cosine similarity.
 
     >>> name, score = Neighbor("b-tree", 0.75)
     >>> f"{name} {score:.2f}"
@@ -31,20 +30,20 @@ class Neighbor(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Search:
-    """How to search: how many, by which half, among which vertices, and how carefully."""
+class SearchOptions:
+    """How to search: the number of results, the half, and the vertices to consider."""
 
     k: int = 10
     half: Half = "both"
     among: Bool[np.ndarray, " vertices"] | None = None
-    """Which vertices may be found; all of them by default."""
+    """The vertices to consider; None means all."""
     approximate: bool = False
-    """Whether an index may miss some; where only some may be found, all are looked at anyway."""
+    """Search with an approximate index; with ``among``, the search is exact anyway."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VectorTable:
-    """A table with a row per vertex, its text half on the left, and the position of every id."""
+    """A table with one row per vertex, text half first, and the position of every id."""
 
     ids: Sequence[str]
     table: Float[np.ndarray, "vertices dim"]
@@ -56,37 +55,37 @@ class VectorTable:
         """Return the text half, the structure half, or both.
 
         Raises:
-            ConfigError: There is no such half, or it has no columns.
+            ConfigError: The half is unknown or has no columns.
         """
         return self.table[:, columns_of(which, self.text_dim, self.table.shape[1])]
 
-    def most_similar(self, names: Sequence[str], search: Search) -> list[list[Neighbor]]:
-        """Return the vertices closest to every one of ``names``, best first.
+    def most_similar(self, names: Sequence[str], options: SearchOptions) -> list[list[Neighbor]]:
+        """Return the vertices closest to each of ``names``, best first, without itself.
 
         Raises:
-            UnknownVertexError: A name is not there.
+            UnknownVertexError: A name is not a vertex id.
         """
         rows = np.array([find_position(self.positions, name) for name in names], dtype=np.int64)
-        queries = self.half(search.half)[rows]
-        return self.closest(queries, search, passed_over=rows)
+        queries = self.half(options.half)[rows]
+        return self.closest(queries, options, excluded=rows)
 
     def closest(
         self,
         queries: Float[np.ndarray, "queries some"],
-        search: Search,
+        options: SearchOptions,
         *,
-        passed_over: Int[np.ndarray, " queries"] | None = None,
+        excluded: Int[np.ndarray, " queries"] | None = None,
     ) -> list[list[Neighbor]]:
         """Return the vertices closest to every vector, best first."""
-        table = self.half(search.half)
-        if search.approximate and search.among is None:
-            index = self.indexes.of(search.half, table)
-            found = index.nearest(table, queries, search.k, passed_over=passed_over)
+        table = self.half(options.half)
+        if options.approximate and options.among is None:
+            index = self.indexes.of(options.half, table)
+            found = index.nearest(table, queries, options.k, excluded=excluded)
         else:
-            found = nearest(table, queries, search.k, among=search.among, passed_over=passed_over)
-        return [self._name(one) for one in found]
+            found = nearest(table, queries, options.k, among=options.among, excluded=excluded)
+        return [self._neighbors(one) for one in found]
 
-    def _name(self, found: Found) -> list[Neighbor]:
+    def _neighbors(self, found: Found) -> list[Neighbor]:
         pairs = zip(found.rows.tolist(), found.scores.tolist(), strict=True)
         return [Neighbor(self.ids[row], score) for row, score in pairs]
 
@@ -98,7 +97,7 @@ def columns_of(which: Half, text_dim: int, dim: int) -> slice:
     slice(3, 5, None)
 
     Raises:
-        ConfigError: There is no such half, or it has no columns.
+        ConfigError: The half is unknown or has no columns.
     """
     if which not in get_args(Half):
         raise ConfigError(f"half must be one of {', '.join(get_args(Half))}, not {which!r}")

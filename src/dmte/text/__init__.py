@@ -1,4 +1,4 @@
-"""Texts to X: the vocabulary, the contract of an encoder, and the encoders by name."""
+"""Text encoders: the vocabulary, the encoder interface and the table of encoders."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -2,13 +2,12 @@
 
     x = (1 / |t|) Σ_i (h→_i ⊕ h←_i)
 
-Each direction has d_t / 2 units. The backward direction is an LSTM that reads the text reversed, so
-that both start at a word. Texts are cut at ``MAX_WORDS``; ``recurrence`` says how all of them go
-through at once.
+Each direction has d_t / 2 units. The backward direction reads the text reversed, so that neither
+starts in padding. Texts are truncated to ``MAX_WORDS``. ``recurrence`` computes all texts at once.
 
-An LSTM mixes columns at every word. So several processes divide the texts, read them with all the
-parameters, and then exchange the columns of what they read. Of the word vectors each keeps some
-columns, and they are put together in every step.
+An LSTM mixes columns at every word, so it cannot run on a part of the columns. Several processes
+therefore divide the texts, encode them with all parameters, and exchange columns of the result.
+Each process stores some columns of the word vectors; a gather assembles them in every step.
 """
 
 import math
@@ -27,36 +26,37 @@ from dmte.text.recurrence import Positions, summed_states
 from dmte.text.vocabulary import TokenizedTexts
 
 MAX_WORDS = 300
-"""Words of a text that are read; the authors' released code reads as many."""
+"""Words read of each text, as in the authors' released code."""
 
 INPUT_DEVIATION = 3.0
-"""Of the weights that a word enters the gates by, at the start. Within the bound of torch a word of
-many moves a state so little that texts are told apart only by what they are trained on: on edges
-held back from Cora's training edges (35 %) AUC is 83 at best, with 1.0 it is 89 and with 3.0 92; on
-HepTh's (15 %) it is 90 with 3.0 and with 10."""
+"""Initial standard deviation of the input weights. With torch's default bound, one word hardly
+changes the state of a long text, so the initial vectors of different texts are nearly equal. Best
+AUC on validation edges of Cora (35 %): 83 with the default, 89 with 1.0, 92 with 3.0. HepTh (15 %):
+90 with 3.0 and with 10."""
 
 BLOCK = 1024
-"""Texts that go through together; more are hardly faster and stay longer in memory."""
+"""Texts per block; larger blocks are hardly faster and use more memory."""
 
 Unit = TypeVar("Unit", nn.LSTM, nn.GRU)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SortedTexts:
-    """Every text that has a word, the longest first, in blocks; and how many there are in all."""
+    """The texts with at least one word, longest first, in blocks."""
 
     blocks: tuple[Positions, ...]
     order: Int[Tensor, " filled"]
-    """Which row of X each text is."""
+    """The row of X of each text."""
     lengths: Int[Tensor, " filled"]
     num_texts: int
+    """Number of all texts, empty ones included."""
 
     @classmethod
     def of(cls, texts: TokenizedTexts, group: ProcessGroup = SINGLE_PROCESS) -> "SortedTexts":
-        """Return ``texts``, or those of this process, cut at ``MAX_WORDS`` and sorted."""
+        """Truncate to ``MAX_WORDS`` and sort the texts, or this process's share of them."""
         lengths = texts.lengths().clamp(max=MAX_WORDS)
         order = lengths.argsort(descending=True, stable=True)[: int((lengths > 0).sum())]
-        order = order[group.rank :: group.size]  # Everybody gets long ones and short ones.
+        order = order[group.rank :: group.size]  # Balances long and short texts.
         blocks = tuple(
             Positions.of(texts, some, lengths[some])
             for some in (order.split(BLOCK) if len(order) else ())
@@ -70,37 +70,37 @@ class BiLSTM(TextEncoder[TokenizedTexts, SortedTexts]):
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
         super().__init__(vocabulary_size, dim, generator)
         if dim % 2:
-            raise ConfigError(f"a Bi-LSTM needs an even width of text vectors, not {dim}")
-        self._team = SINGLE_PROCESS
+            raise ConfigError(f"the width of a Bi-LSTM must be even, not {dim}")
+        self._group = SINGLE_PROCESS
         self.words = truncated_gaussian(vocabulary_size, dim, generator)
         self.there = _lstm(dim, generator)
         self.back = _lstm(dim, generator)
 
     def prepare(self, texts: TokenizedTexts) -> SortedTexts:
-        """Return ``texts`` cut at ``MAX_WORDS`` and sorted by length."""
-        return SortedTexts.of(texts, self._team)
+        """Truncate ``texts`` to ``MAX_WORDS`` and sort them by length."""
+        return SortedTexts.of(texts, self._group)
 
     def forward(self, prepared: SortedTexts) -> Float[Tensor, "texts dim"]:
-        """Return the mean hidden state of every text."""
-        words = self._team.all_gather(self.words, self.dim)
-        # The zero keeps the result tied to the parameters when there is no word at all.
+        """Compute the mean hidden state of every text."""
+        words = self._group.all_gather(self.words, self.dim)
+        # Adding zero keeps the result in the autograd graph if there are no words.
         features = words.new_zeros(prepared.num_texts, self.dim) + 0 * words.sum()
         if prepared.blocks:
             sums = torch.cat([self._summed_states(block, words) for block in prepared.blocks])
             means = sums / prepared.lengths.unsqueeze(1)
             features = features.index_copy(0, prepared.order, means)
-        return self._team.reduce_scatter(features)
+        return self._group.reduce_scatter(features)
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
-        """Keep the own columns of the word vectors, and read only some of the texts."""
+        """Keep this process's columns of the word vectors; encode a share of the texts."""
         self.words = nn.Parameter(self.words.detach()[:, group.column_slice(self.dim)].clone())
-        self._team = group
+        self._group = group
         return {"words": 1}
 
     def _summed_states(
         self, positions: Positions, all_words: Float[Tensor, "words dim"]
     ) -> Float[Tensor, "texts dim"]:
-        """Return Σ_i (h→_i ⊕ h←_i); a sum does not mind the order of its terms."""
+        """Compute Σ_i (h→_i ⊕ h←_i); the reversed order does not change a sum."""
         words, inputs, recurrent = all_words[positions.used], [], []
         for unit in (self.there, self.back):
             of_input, of_state, *biases = unit.all_weights[0]
@@ -111,15 +111,15 @@ class BiLSTM(TextEncoder[TokenizedTexts, SortedTexts]):
 
 
 def _lstm(width: int, generator: torch.Generator) -> nn.LSTM:
-    """Return one direction, half as wide as its words, that tells words apart from the start."""
+    """Create one direction of ``width`` / 2 units, with large input weights."""
     unit = seeded_unit(nn.LSTM, width, width // 2, generator)
     unit.weight_ih_l0 = truncated_gaussian(2 * width, width, generator, deviation=INPUT_DEVIATION)
     return unit
 
 
 def seeded_unit(kind: type[Unit], width: int, units: int, generator: torch.Generator) -> Unit:
-    """Return an LSTM or GRU from ``generator``, within the bound that torch itself draws from."""
-    # Made without values first, because torch would draw them from its global generator.
+    """Create an LSTM or GRU with torch's default distribution, drawn from ``generator``."""
+    # Create it without values, because torch would draw them from its global generator.
     unit: Unit = kind(width, units, device="meta").to_empty(device="cpu")
     for parameter in unit.parameters():
         nn.init.uniform_(

@@ -1,12 +1,13 @@
-"""What a text encoder is: texts in, X out, one row per text (section 4.2).
+"""The interface of a text encoder: texts to X, one row per text (section 4.2).
 
-A subclass holds its parameters and says two things: how texts are laid out for it, once
-(``prepare``), and how that becomes X (``forward``). Three promises go with it, and
-tests/text/test_encoder_contract.py holds every encoder to them:
+A subclass holds its parameters and defines two methods: ``prepare`` converts texts once before
+training, ``forward`` computes X from the result in every step. Every encoder guarantees:
 
-- a text's row does not depend on the texts it is encoded with;
+- a text's row does not depend on the other texts in the batch;
 - an empty text has the zero vector;
 - gradients reach every parameter.
+
+tests/text/test_encoder_contract.py runs these checks on every encoder.
 """
 
 from abc import ABC, abstractmethod
@@ -24,19 +25,19 @@ Prepared = TypeVar("Prepared")
 
 
 class WordParts(NamedTuple):
-    """X word by word: X = A D, where a_iw is how much of word w there is in text i."""
+    """X as a sum over words: X = A D, where a_iw is the weight of word w in text i."""
 
     amounts: sp.csr_array
-    """A, a row per text and a column per word."""
+    """A, one row per text and one column per word."""
     directions: Float[Tensor, "words dim"]
-    """D, a row per word."""
+    """D, one row per word."""
 
 
 class TextEncoder(nn.Module, ABC, Generic[Texts, Prepared]):
-    """Texts to X; made with ``(vocabulary_size, dim, generator)``."""
+    """Base class of encoders; the constructor takes ``(vocabulary_size, dim, generator)``."""
 
     dim: int
-    """The width of a row of X, d_t."""
+    """Width of a row of X, d_t."""
 
     @abstractmethod
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
@@ -45,19 +46,19 @@ class TextEncoder(nn.Module, ABC, Generic[Texts, Prepared]):
 
     @abstractmethod
     def prepare(self, texts: Texts) -> Prepared:
-        """Return ``texts`` laid out for ``forward``; done once, used in every step."""
+        """Convert ``texts`` to the input of ``forward``; called once, reused in every step."""
 
     @abstractmethod
     def forward(self, prepared: Prepared) -> Float[Tensor, "texts dim"]:
-        """Return X."""
+        """Compute X."""
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:  # noqa: ARG002
-        """Keep only the own columns of tables; return the axis along which each is divided.
+        """Keep this process's columns of each table; return the axis each is divided along.
 
-        Unless an encoder says how, every process keeps all of it and makes all of X.
+        By default nothing is divided: every process keeps all parameters and computes all of X.
         """
         return {}
 
     def word_parts(self, texts: Texts) -> WordParts | None:  # noqa: ARG002
-        """Return X as a sum over words, or None where a text is more than that."""
+        """Return X as a sum over words, or None if X is not such a sum."""
         return None

@@ -1,9 +1,9 @@
-"""Texts that are fixed before training: rows of a matrix in its strongest directions.
+"""Base class of frozen encoders, which are computed before training and not trained.
 
-    X = B V, every row divided by its length
+    X = B V, rows normalized to length 1
 
-B has a row per text, V is found once, from the texts that training starts with, and nothing is
-learned of either. So texts that come later get a row in the same space.
+B has one row per text. V is computed once from the training texts. Neither is trained, so new texts
+are projected into the same space.
 """
 
 from abc import abstractmethod
@@ -18,10 +18,10 @@ from dmte.text.encoder import TextEncoder, Texts
 
 
 class FrozenEncoder(TextEncoder[Texts, Tensor]):
-    """X = B V with rows of length 1; zero until it is started."""
+    """X = B V with rows of length 1; zero until ``start`` is called."""
 
     directions: Float[Tensor, "columns dim"]
-    """V."""
+    """V, strongest direction first."""
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
         super().__init__(vocabulary_size, dim, generator)
@@ -30,28 +30,28 @@ class FrozenEncoder(TextEncoder[Texts, Tensor]):
 
     @abstractmethod
     def start(self, texts: Texts, seed: int, *, letters: bool | None = None) -> None:
-        """Find the strongest directions of ``texts``; ``letters`` is the setting of that name."""
+        """Compute V from ``texts``; ``letters`` is the setting of that name."""
 
     @abstractmethod
     def project(self, texts: Texts) -> Float[Tensor, "texts dim"]:
-        """Return B V; its first columns are those of a narrower encoder."""
+        """Compute B V; its first columns are those of a narrower encoder."""
 
     def narrowed(self, dim: int) -> "FrozenEncoder[Texts]":
-        """Return the same with the ``dim`` strongest of its directions."""
+        """Return a copy with only the ``dim`` strongest directions."""
         narrow = type(self)(len(self.directions), dim, torch.Generator())
         narrow.load_state_dict(self.state_dict() | {"directions": self.directions[:, :dim]})
         return narrow
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
-        """Keep the own columns of V, which are those of X."""
+        """Keep this process's columns of V, which are its columns of X."""
         self.directions = self.directions[:, group.column_slice(self.dim)].clone()
         self.group = group
         return {"directions": 1}
 
     def prepare(self, texts: Texts) -> Float[Tensor, "texts dim"]:
-        """Return X, which no step changes."""
+        """Compute X, which is constant during training."""
         return unit_rows(self.project(texts), self.group)
 
     def forward(self, prepared: Float[Tensor, "texts dim"]) -> Float[Tensor, "texts dim"]:
-        """Return X."""
+        """Return X unchanged."""
         return prepared

@@ -3,10 +3,10 @@
     one direction    x = (1 / |t|) Σ_i h→_i
     both             x = (1 / |t|) Σ_i (h→_i ⊕ h←_i), each direction half as wide
 
-They are CENE's encoders and none of DMTE's paper, so they are not in ``ENCODERS``. The backward
-direction reads the text reversed, so that both start at a word and padding comes last, where no
-hidden state that counts can see it. Texts go through in blocks of similar length and are cut at
-``MAX_WORDS``.
+These are the encoders of CENE. The DMTE paper does not use them, so they are not in ``ENCODERS``.
+The backward direction reads the text reversed. Padding therefore comes last in both directions and
+does not affect the hidden states of words. Texts are truncated to ``MAX_WORDS`` and processed in
+blocks of similar length.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,38 +25,39 @@ from dmte.text.encoder import TextEncoder
 from dmte.text.vocabulary import TokenizedTexts
 
 BLOCK = 256
-"""Texts that go through together; of 32, 64, 128 and 256 the fastest."""
+"""Texts per block, the fastest of 32, 64, 128 and 256."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextBlock:
-    """Texts of similar length, one per column, padded below."""
+    """Texts of similar length, one per column, padded at the end."""
 
     there: Int[Tensor, "positions block"]
     """The words in reading order."""
     back: Int[Tensor, "positions block"]
     """The words in reverse order."""
     is_word: Bool[Tensor, "positions block"]
-    """Where there is a word and not padding."""
+    """True for words, false for padding."""
     texts: Int[Tensor, " block"]
-    """Which row of X each text of the block is."""
+    """The row of X of each text in the block."""
 
     def mean(self, states: Float[Tensor, "positions block dim"]) -> Float[Tensor, "block dim"]:
-        """Return (1 / |t|) Σ_i h_i of every text, padding left out."""
+        """Return (1 / |t|) Σ_i h_i of every text, without padding."""
         shares = self.is_word.to(states.dtype) / self.is_word.sum(dim=0)
         return torch.einsum("pb,pbd->bd", shares, states)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PreparedTexts:
-    """Every text that has a word, in blocks, and how many texts there are in all."""
+    """The texts with at least one word, in blocks."""
 
     blocks: Sequence[TextBlock]
     num_texts: int
+    """Number of all texts, empty ones included."""
 
     @classmethod
     def of(cls, texts: TokenizedTexts) -> "PreparedTexts":
-        """Return ``texts`` cut at ``MAX_WORDS``, in blocks of similar length."""
+        """Truncate ``texts`` to ``MAX_WORDS`` and divide them into blocks of similar length."""
         lengths = texts.lengths().clamp(max=MAX_WORDS)
         order = lengths.argsort(descending=True, stable=True)[: int((lengths > 0).sum())]
         chosen = order.split(BLOCK) if len(order) else ()
@@ -67,8 +68,8 @@ class PreparedTexts:
         encode_block: Callable[[TextBlock], Float[Tensor, "block dim"]],
         words: Float[Tensor, "words dim"],
     ) -> Float[Tensor, "texts dim"]:
-        """Return the row of every text, which are as wide as the ``words``."""
-        # The zero keeps the result tied to the parameters when there is no word at all.
+        """Encode every block and return one row per text, as wide as ``words``."""
+        # Adding zero keeps the result in the autograd graph if there are no words.
         features = words.new_zeros(self.num_texts, words.shape[1]) + 0 * words.sum()
         if not self.blocks:
             return features
@@ -77,14 +78,14 @@ class PreparedTexts:
 
 
 class Gru(TextEncoder[TokenizedTexts, PreparedTexts]):
-    """The mean of the hidden states of a GRU that reads the text once, in reading order."""
+    """The mean of the hidden states of a GRU over the word vectors, in reading order."""
 
     num_directions: ClassVar[int] = 1
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
         super().__init__(vocabulary_size, dim, generator)
         if dim % self.num_directions:
-            raise ConfigError(f"a bidirectional GRU needs an even width, not {dim}")
+            raise ConfigError(f"the width of a bidirectional GRU must be even, not {dim}")
         self.words = truncated_gaussian(vocabulary_size, dim, generator)
         units = dim // self.num_directions
         self.directions = nn.ModuleList(
@@ -92,11 +93,11 @@ class Gru(TextEncoder[TokenizedTexts, PreparedTexts]):
         )
 
     def prepare(self, texts: TokenizedTexts) -> PreparedTexts:
-        """Return ``texts`` cut at ``MAX_WORDS``, in blocks of similar length."""
+        """Truncate ``texts`` to ``MAX_WORDS`` and divide them into blocks of similar length."""
         return PreparedTexts.of(texts)
 
     def forward(self, prepared: PreparedTexts) -> Float[Tensor, "texts dim"]:
-        """Return the mean hidden state of every text."""
+        """Compute the mean hidden state of every text."""
         return prepared.encode(self._mean_state, self.words)
 
     def _mean_state(self, block: TextBlock) -> Float[Tensor, "block dim"]:
@@ -109,7 +110,7 @@ class Gru(TextEncoder[TokenizedTexts, PreparedTexts]):
 
 
 class BiGru(Gru):
-    """The same with a second GRU of its own weights that reads the text from its end."""
+    """``Gru`` with a second GRU, with its own weights, that reads the text reversed."""
 
     num_directions: ClassVar[int] = 2
 
@@ -117,7 +118,7 @@ class BiGru(Gru):
 def _block(
     texts: TokenizedTexts, chosen: Int[Tensor, " block"], lengths: Int[Tensor, " block"]
 ) -> TextBlock:
-    """Lay out the texts ``chosen``, which have ``lengths`` words."""
+    """Build the block of the texts ``chosen``, which have ``lengths`` words."""
     positions = torch.arange(int(lengths.max())).unsqueeze(1)
     is_word = positions < lengths
     starts = texts.offsets[chosen]

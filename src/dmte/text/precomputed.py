@@ -1,9 +1,9 @@
-"""Features that somebody else's model made, fixed, in their strongest directions.
+"""Frozen encoder of precomputed features, projected to their leading singular directions.
 
-    X = F V, every row divided by its length
+    X = F V, rows normalized to length 1
 
-with F a row of numbers per vertex, such as the vectors of a sentence encoder, its rows of length 1,
-and V the directions of the rows it was started from. As wide as F, V only turns F.
+F has one row per vertex, normalized to length 1, such as the vectors of a sentence encoder. V holds
+the singular directions of the training rows. If X is as wide as F, V is only a rotation.
 """
 
 import math
@@ -22,7 +22,7 @@ from dmte.text.vocabulary import TokenizedTexts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureRows:
-    """Rows of F, in place of texts."""
+    """Rows of F, used in place of texts."""
 
     rows: Float[Tensor, "vertices features"]
 
@@ -31,7 +31,7 @@ class FeatureRows:
 
     @property
     def vocabulary_size(self) -> int:
-        """How many features there are; words to an encoder that reads words."""
+        """Number of features; stands in for the number of words."""
         return self.rows.shape[1]
 
     def select(self, vertices: Int[Tensor, " some"]) -> "FeatureRows":
@@ -39,58 +39,58 @@ class FeatureRows:
         return FeatureRows(self.rows[vertices])
 
     def dropout_words(self, share: float, generator: torch.Generator) -> "FeatureRows":  # noqa: ARG002
-        """Return the same rows: there are no words to leave out."""
+        """Return the same rows, because there are no words to drop."""
         return self
 
 
 EncoderInput = TokenizedTexts | FeatureRows
-"""What an encoder may read of vertices."""
+"""The input of an encoder: texts or features."""
 
 
 def encoder_input(
     encoder: str, texts: TokenizedTexts, features: Float[Tensor, "vertices features"] | None
 ) -> EncoderInput:
-    """Return what the encoder of this name reads of vertices: their texts or their features.
+    """Return the input of the encoder of this name: ``texts`` or ``features``.
 
     Raises:
-        ConfigError: It reads features, and there are none.
+        ConfigError: The encoder needs features and ``features`` is None.
     """
     if encoder != "features":
         return texts
     if features is None:
         raise ConfigError(
-            "the encoder 'features' reads a row of numbers per vertex, and the network has none; "
+            "the encoder 'features' needs a row of numbers per vertex, and the network has none; "
             "give them with --features, or with TextualNetwork.with_features"
         )
     return FeatureRows(features)
 
 
 class PrecomputedFeatures(FrozenEncoder[FeatureRows]):
-    """X = F V with rows of length 1; zero until it is started."""
+    """X = F V with rows of length 1; zero until ``start`` is called."""
 
-    def start(  # Features have no letters.
+    def start(  # Features have no characters.
         self,
         texts: FeatureRows,
         seed: int,
         *,
         letters: bool | None = None,  # noqa: ARG002
     ) -> None:
-        """Find the strongest directions of the features."""
+        """Compute V from the features."""
         rows = unit_features(texts.rows.double()).numpy()
         self.directions.copy_(torch.from_numpy(strongest_directions(rows, self.dim, seed)))
 
     def project(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
-        """Return F V."""
+        """Compute F V."""
         return unit_features(texts.rows).to(self.directions.dtype) @ self.directions
 
 
 def unit_features(
     rows: Float[Tensor, "vertices features"],
 ) -> Float[Tensor, "vertices features"]:
-    """Return every row but zeros divided by its length, however large or small its numbers are.
+    """Divide every row by its length, without overflow or underflow; zero rows stay zero.
 
-    Squares of what is beyond 1e19 or below 1e-19 do not fit into four bytes, so a row is brought
-    near 1 first, by a power of two, which leaves the digits of its numbers what they are.
+    Squares of numbers above 1e19 or below 1e-19 do not fit into float32. Each row is first scaled
+    to about 1 by a power of two, which is exact.
 
     >>> unit_features(torch.tensor([[3e30, 4e30], [0.0, 0.0]]))
     tensor([[0.6000, 0.8000],

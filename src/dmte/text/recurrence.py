@@ -1,19 +1,19 @@
-"""The recurrence of an LSTM over many texts at once, and its gradient (Hochreiter 1997; Gers 2000).
+"""The recurrence of an LSTM over many texts, and its gradient (Hochreiter 1997; Gers 2000).
 
 With x_p the word at position p of a text, and σ(z) = 1 / (1 + e^-z),
 
     (i, f, g, o) = (σ, σ, tanh, σ)(A x_p + B h_{p-1} + b)
     c_p = f ⊙ c_{p-1} + i ⊙ g          h_p = o ⊙ tanh c_p
 
-What is wanted of a text is Σ_p h_p alone. Three things make it quick:
+Only Σ_p h_p of each text is returned. Three things make this fast:
 
-- A x + b is computed once per word of the vocabulary, not once per place where the word stands;
-- texts are sorted by length and go through together, a position at a time, those that have ended
-  falling away at the end, so that nothing is padded and a product is as large as it can be;
-- tanh z is 2 σ(2z) - 1, which torch computes in a third of the time; the factor 2 of g stands in
-  A, B and b already, so that all gates are one call of σ.
+- A x + b is computed once per word of the vocabulary, not once per occurrence.
+- Texts are sorted by length and processed together, one position at a time. A text leaves the batch
+  after its last word, so there is no padding and every product is as large as possible.
+- tanh z is computed as 2 σ(2z) - 1, in a third of the time of torch's tanh. The factor 2 of g is
+  already in A, B and b, so one call of σ computes all gates.
 
-Directions, the text and the text reversed, lie side by side in the first axis.
+The first axis holds the directions: the text and the reversed text.
 """
 
 from dataclasses import dataclass
@@ -31,24 +31,24 @@ from dmte.text.vocabulary import TokenizedTexts
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Positions:
-    """The words of sorted texts by position: all first words, then all second words, and so on."""
+    """The words of sorted texts by position: all first words, then all second words, etc."""
 
     words: Int[Tensor, "directions tokens"]
-    """The word at every place, in reading order and from the end, as a number among ``used``."""
+    """The word of every token, in reading order and reversed, as an index into ``used``."""
     bounds: tuple[int, ...]
-    """Where the words of position p lie: from bounds[p] to bounds[p + 1]."""
+    """The words of position p are bounds[p] to bounds[p + 1]."""
     used: Int[Tensor, " used"]
     """The words of the vocabulary that occur."""
     places: Int[Tensor, "directions tokens"]
-    """The places of every used word, one word after the other."""
+    """The token indices of every used word, one word after the other."""
     starts: Int[Tensor, "directions used_and_one"]
-    """Where in ``places`` those of a word begin."""
+    """The start of each word's indices in ``places``."""
 
     @classmethod
     def of(
         cls, texts: TokenizedTexts, order: Int[Tensor, " some"], lengths: Int[Tensor, " some"]
     ) -> "Positions":
-        """Return the first ``lengths`` words of the texts ``order``, the longest text first."""
+        """Arrange the first ``lengths`` words of the texts ``order``, longest text first."""
         longest = int(lengths[0]) if len(lengths) else 0
         going = [int((lengths > position).sum()) for position in range(longest)]
         bounds = torch.tensor([0, *going]).cumsum(0)
@@ -63,17 +63,17 @@ class Positions:
 
     @property
     def num_texts(self) -> int:
-        """How many texts there are, all with a word."""
+        """Number of texts; each has at least one word."""
         return self.bounds[1] if len(self.bounds) > 1 else 0
 
     def spans(self) -> list[tuple[int, int]]:
-        """Return where the words of every position lie."""
+        """Return the start and end of every position."""
         return list(pairwise(self.bounds))
 
     def sum_by_word(
         self, values: Float[Tensor, "directions tokens gates"]
     ) -> Float[Tensor, "directions used gates"]:
-        """Return the sum of what stands at the places of every word."""
+        """Sum the values of all occurrences of every word."""
         sums = [
             embedding_bag(places, rows, starts, mode="sum", include_last_offset=True)
             for places, rows, starts in zip(self.places, values, self.starts, strict=True)
@@ -101,7 +101,7 @@ def summed_states(
 
 
 class _SummedStates(torch.autograd.Function):
-    """Σ_p h_p, position by position, and its gradient, the other way round."""
+    """Σ_p h_p, and its gradient by backpropagation through time."""
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, recurrent: Tensor, positions: Positions) -> Tensor:
@@ -147,7 +147,7 @@ class _SummedStates(torch.autograd.Function):
             torch.mul(of_c, torch.add(minus_one, g, alpha=2.0), out=of_i)
             torch.mul(of_c, i, out=of_g).mul_(2.0)
             torch.mul(of_h, squashed, out=of_o)
-            if position == 0:  # Before the first word there is nothing.
+            if position == 0:  # There is no previous state.
                 of_f.zero_()
                 change *= _slope(gate)
                 break

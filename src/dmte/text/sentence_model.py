@@ -1,23 +1,19 @@
-"""A pretrained sentence encoder, frozen: the text alone, or diffused and not learned.
+"""Loading a pretrained sentence encoder from disk, and encoding texts with it.
 
-A model that somebody trained on other texts turns every text into a vector f(t), and nothing of it
-changes (Sentence-BERT, Reimers and Gurevych 2019, or averaged word vectors distilled from one):
+    x_i = f(t_i) / ‖f(t_i)‖
 
-    x_i = f(t_i) / ‖f(t_i)‖        sentence: X        sentence-diffused: Σ_h λ_h P^h X
+f is a frozen model, such as Sentence-BERT (Reimers and Gurevych 2019) or averaged word vectors
+distilled from one. The model is a folder in the format of sentence-transformers or model2vec, with
+weights in safetensors. Nothing is downloaded, and no code from the folder is run. The model may
+truncate long texts (all-MiniLM-L6-v2: after 256 word pieces).
 
-Every vector is divided by its length at the end, so a dot product is a cosine. The model is a
-folder on disk, as sentence-transformers or model2vec store one, with weights in safetensors;
-nothing is ever fetched from a hub, and no code of the folder's is run. A text is cut where the
-model stops reading (all-MiniLM-L6-v2: after 256 word pieces), which no other method does.
+Every distinct text is encoded once, in float32 without dropout, in batches of texts of similar
+length. The batches depend only on the set of texts, not on their order. With another set of texts,
+a vector may differ by rounding. The vectors of the last network are cached, so later fits on the
+same network reuse them. A blank text has the zero vector.
 
-Every distinct text is encoded once, in float32 and with dropout off, in batches of BATCH_SIZE texts
-of about one length. The batches depend on the set of texts alone, not on the order of the
-vertices; across different sets a text's vector differs by rounding. The vectors of the last texts
-are kept while the process lives, so that of many fits on one network only the first pays for them.
-
-An empty text has the zero vector; diffused, that of its neighbors. A vertex without edges keeps its
-own text. Memory is that of the package and twice the weights (all-MiniLM-L6-v2: 480 MB), time that
-of encoding (32 abstracts of Cora in 1.7 s of one thread, all of them in two minutes).
+Memory is that of the package and twice the weights (all-MiniLM-L6-v2: 480 MB). On one thread,
+all-MiniLM-L6-v2 encodes 32 abstracts of Cora in 1.7 s and all of them in two minutes.
 """
 
 import json
@@ -41,20 +37,20 @@ from dmte.errors import MissingExtraError, StorageError
 from dmte.runtime.progress import track
 
 VARIABLE = "DMTE_SENTENCE_MODEL"
-"""The environment variable that names the folder of the model."""
+"""Environment variable with the folder of the model."""
 
 BATCH_SIZE = 32
 
 FINGERPRINT_LENGTH = 12
 
 PACKAGE_BYTES = {"model2vec": 40_000_000, "sentence_transformers": 300_000_000}
-"""About what a package takes by itself, with a batch on its way (all-MiniLM-L6-v2: 250 to 300)."""
+"""Approximate memory of each package with one batch (all-MiniLM-L6-v2: 250 to 300 MB)."""
 
 Encode = Callable[[Sequence[str]], Float[Tensor, "texts dim"]]
 
 
 def batches_of(texts: Sequence[str]) -> list[list[str]]:
-    """Return the distinct texts that are not blank, shortest first, in batches.
+    """Divide the distinct texts that are not blank into batches, shortest first.
 
     >>> batches_of(["to be", "", "b", "a", "b"])
     [['a', 'b', 'to be']]
@@ -66,24 +62,35 @@ def batches_of(texts: Sequence[str]) -> list[list[str]]:
 @lru_cache(maxsize=1)
 def encode_texts(
     folder: str,
-    model: str,  # noqa: ARG001 - a folder whose files changed is another model
+    model: str,  # noqa: ARG001 - part of the cache key: a changed folder is another model
     texts: tuple[str, ...],
 ) -> Float[Tensor, "vertices dim"]:
-    """Return one vector per text, of length one, a blank text's zero."""
+    """Return one vector of length 1 per text, zero for blank texts; cached by fingerprint."""
     batches = batches_of(texts)
     if not batches:
         return torch.zeros(len(texts), 1)
     encode = load_model(Path(folder))
     vectors = normalize(torch.cat([encode(batch) for batch in track(batches)]))
-    places = {text: place for place, text in enumerate(text for some in batches for text in some)}
+    rows = {text: row for row, text in enumerate(text for batch in batches for text in batch)}
     features = torch.zeros(len(texts), vectors.shape[1])
-    written = [position for position, text in enumerate(texts) if text in places]
-    features[written] = vectors[[places[texts[position]] for position in written]]
+    encoded = [vertex for vertex, text in enumerate(texts) if text in rows]
+    features[encoded] = vectors[[rows[texts[vertex]] for vertex in encoded]]
     return features
 
 
+def encode_with(folder: Path, texts: Sequence[str]) -> Float[Tensor, "vertices dim"]:
+    """Encode ``texts`` with the model in ``folder``.
+
+    Raises:
+        StorageError: The folder does not contain a model, or it cannot be read.
+        MissingExtraError: The package that loads the model is not installed.
+    """
+    reader_of(folder)
+    return encode_texts(str(folder), fingerprint(folder), tuple(texts))
+
+
 def fingerprint(folder: Path) -> str:
-    """Return the first digits of the SHA-256 of a model's settings, vocabulary and weights."""
+    """Return the first twelve hex digits of the SHA-256 of a model's files."""
     paths = sorted(
         path for path in folder.rglob("*") if path.suffix in (".json", ".txt", ".safetensors")
     )
@@ -95,7 +102,7 @@ def fingerprint(folder: Path) -> str:
 def _fingerprint(
     folder: Path,
     paths: tuple[Path, ...],
-    stamps: tuple[tuple[int, int], ...],  # noqa: ARG001 - what changed is read again
+    stamps: tuple[tuple[int, int], ...],  # noqa: ARG001 - part of the cache key
 ) -> str:
     digest = sha256()
     for path in paths:
@@ -105,10 +112,10 @@ def _fingerprint(
 
 
 def reader_of(folder: Path) -> str:
-    """Return the package that reads a folder: model2vec static vectors, else sentence-transformers.
+    """Return the package that loads the model: model2vec or sentence_transformers.
 
     Raises:
-        StorageError: It is neither's.
+        StorageError: The folder has neither format.
         MissingExtraError: The package is not installed.
     """
     modules, config = (_read_json(folder / name) for name in ("modules.json", "config.json"))
@@ -116,8 +123,8 @@ def reader_of(folder: Path) -> str:
     is_static = isinstance(config, dict) and config.get("model_type") == "model2vec"
     if not kinds and not is_static:
         raise StorageError(
-            f"{folder} holds no sentence encoder: neither a modules.json, as sentence-transformers "
-            "and model2vec store one, nor a config.json that says model2vec"
+            f"{folder} does not contain a sentence encoder; it must have the modules.json of "
+            "sentence-transformers or the config.json of model2vec"
         )
     is_static |= any(kind.endswith(".StaticEmbedding") for kind in kinds)
     reader = "model2vec" if is_static else "sentence_transformers"
@@ -130,23 +137,23 @@ def reader_of(folder: Path) -> str:
 
 
 def load_model(folder: Path) -> Encode:
-    """Return what turns a batch of texts into vectors.
+    """Load the model and return its encoding function.
 
     Raises:
-        StorageError: The folder holds no model that can be read.
-        MissingExtraError: The package that reads it is not installed.
+        StorageError: The folder does not contain a model, or it cannot be read.
+        MissingExtraError: The package that loads the model is not installed.
     """
     reader = reader_of(folder)
     try:
-        with redirect_stderr(StringIO()):  # Loading draws a bar of its own.
+        with redirect_stderr(StringIO()):  # The packages print a progress bar.
             return READERS[reader](folder)
-    except Exception as problem:  # They raise whatever the part that fails raises.
+    except Exception as problem:  # The packages raise errors of any type.
         reason = " ".join(str(problem).split())
         raise StorageError(f"{folder} cannot be read by {reader}: {reason}") from problem
 
 
 def _read_json(path: Path) -> Any:
-    """Return what a file holds, or none if it is not there or holds something else."""
+    """Return the content of a JSON file, or None if it cannot be read."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -184,4 +191,4 @@ READERS: dict[str, Callable[[Path], Encode]] = {
     "model2vec": _load_static,
     "sentence_transformers": _load_transformer,
 }
-"""How each package reads a folder."""
+"""The loading function of each package."""

@@ -1,12 +1,11 @@
-"""Texts in the space of their strongest directions, fixed before training starts.
+"""Spectral text encoder: TF-IDF vectors projected to their leading singular directions.
 
-    X = B V, every row divided by its length
+    X = B V, rows normalized to length 1
 
-with B the damped TF-IDF vectors, by the steep rarity, and V the directions of the texts it was
-started from (see ``tfidf``). Where these are short, words are taken with their groups of letters
-(see ``letters``) when directions are sought, and V still has a row per word. Nothing of it is
-learned, so texts that come later get a row in the same space; ``word_weights`` learns how much a
-word counts.
+B holds damped TF-IDF vectors with the steep IDF, and V the singular directions of the initial texts
+(see ``tfidf``). For short texts, V is computed with character n-grams (see ``subwords``) and still
+has one row per word. Nothing is trained, so new texts are projected into the same space.
+``word_weights`` learns the weights of words.
 """
 
 import numpy as np
@@ -22,42 +21,43 @@ from dmte.text.tfidf import steep_idf, strongest_directions, weigh_words
 from dmte.text.vocabulary import TokenizedTexts
 
 NUM_ITERATIONS = 4
-"""Of the search for directions: on Cora, with numbers of four bytes, a third of the time that seven
-take with eight."""
+"""Power iterations of the SVD. On Cora, four in float32 take a third of the time of seven in
+float64."""
 
 
 class SpectralWords(FrozenEncoder[TokenizedTexts]):
-    """X = B V with rows of length 1; zero until it is started."""
+    """X = B V with rows of length 1; zero until ``start`` is called."""
 
     rarities: Float[Tensor, " words"]
+    """The IDF of every word."""
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
         super().__init__(vocabulary_size, dim, generator)
         self.register_buffer("rarities", torch.zeros(vocabulary_size))
 
     def start(self, texts: TokenizedTexts, seed: int, *, letters: bool | None = None) -> None:
-        """Find the strongest directions of ``texts``, where they are short by letters too."""
-        rarities = steep_idf(texts)
-        words = weigh_words(texts, rarities, damped=True).astype(np.float32)
-        by_letters = are_short(texts) if letters is None else letters
-        parts = subword_matrix(texts.words).astype(np.float32) if by_letters else None
+        """Compute the IDF and V from ``texts``; None uses character n-grams if texts are short."""
+        weights = steep_idf(texts)
+        words = weigh_words(texts, weights, damped=True).astype(np.float32)
+        uses_subwords = are_short(texts) if letters is None else letters
+        parts = subword_matrix(texts.words).astype(np.float32) if uses_subwords else None
         directions = strongest_directions(words, self.dim, seed, NUM_ITERATIONS, parts)
         self.directions.copy_(torch.from_numpy(directions))
-        self.rarities.copy_(torch.from_numpy(rarities))
+        self.rarities.copy_(torch.from_numpy(weights))
 
     def project(self, texts: TokenizedTexts) -> Float[Tensor, "texts dim"]:
-        """Return B V."""
+        """Compute B V."""
         return torch.from_numpy(self.weigh(texts) @ self.directions.numpy())
 
     def word_parts(self, texts: TokenizedTexts) -> WordParts:
-        """Return B, every row divided by the length that B V has there, and V."""
+        """Return V, and B with each row divided by the length of that row of B V."""
         words = self.weigh(texts)
         lengths = np.linalg.norm(words @ self.directions.numpy(), axis=1)
         scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         return WordParts(sp.csr_array(sp.diags_array(scale) @ words), self.directions)
 
     def weigh(self, texts: TokenizedTexts) -> sp.csr_array:
-        """Return B."""
+        """Build B."""
         words = weigh_words(texts, self.rarities.numpy(), damped=True)
         words.data = words.data.astype(self.directions.numpy().dtype)
         return words

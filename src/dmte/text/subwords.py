@@ -1,12 +1,12 @@
-"""The groups of letters that words have in common: networks and networking say much the same.
+"""Character n-grams, which relate words such as *networks* and *networking*.
 
-    T = [I, G]        g_wk = ln(W / W_k) if group k stands in word w, rows of length 1
+    T = [I, G]        g_wk = ln(W / W_k) if n-gram k occurs in word w, rows of length 1
 
-with W_k the number of words, of W, that a group of three to five letters stands in, the start and
-the end of a word counted as letters (Bojanowski et al. 2017 read words in the same groups). A word
-is then itself and, as much again, its groups. Where texts have few words this tells what two of
-them share that no word shows. Words of a single character, as of Chinese texts, share no group and
-stay what they are.
+W is the number of words and W_k the number of words that contain n-gram k. The n-grams have three
+to five characters; the start and the end of a word count as characters, as in Bojanowski et al.
+2017. A word and all its n-grams together have equal weight. In short texts, n-grams show similarity
+that whole words miss. Words of one character, as in Chinese, share no n-gram and keep only their
+own column.
 """
 
 from collections.abc import Sequence
@@ -16,22 +16,22 @@ import scipy.sparse as sp
 
 from dmte.text.vocabulary import TokenizedTexts
 
-SHORTEST, LONGEST = 3, 5
-"""Letters of a group."""
-FEW_WORDS = 20
-"""Texts are short if half of them have fewer words than this: titles and one-line descriptions
-gained by their groups in trials, abstracts did not (docs/recipe.md)."""
+MIN_LENGTH, MAX_LENGTH = 3, 5
+"""Characters of an n-gram."""
+MAX_SHORT_WORDS = 20
+"""Texts are short if their median length is below this many words. In trials, n-grams helped titles
+and one-line descriptions but not abstracts (docs/recipe.md)."""
 
 
 def are_short(texts: TokenizedTexts) -> bool:
-    """Return whether half of the texts, empty ones aside, have fewer than 20 words."""
+    """Return whether the median length of the texts that are not empty is below 20 words."""
     lengths = texts.lengths().numpy()
-    read = lengths[lengths > 0]
-    return len(read) > 0 and bool(np.median(read) < FEW_WORDS)
+    filled = lengths[lengths > 0]
+    return len(filled) > 0 and bool(np.median(filled) < MAX_SHORT_WORDS)
 
 
 def subword_matrix(words: Sequence[str]) -> sp.csr_array:
-    """Return T: a row per word, a column per word, and one per group that only some words have.
+    """Return T: one row per word, one column per word and per n-gram of some but not all words.
 
     >>> subword_matrix(["cat", "cats", "dog"]).toarray().round(1).tolist()
     [[1.0, 0.0, 0.0, 0.6, 0.6, 0.6], [0.0, 1.0, 0.0, 0.6, 0.6, 0.6], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]
@@ -39,23 +39,23 @@ def subword_matrix(words: Sequence[str]) -> sp.csr_array:
     numbers: dict[str, int] = {}
     columns, ends = [], [0]
     for word in words:
-        columns += [numbers.setdefault(group, len(numbers)) for group in sorted(_groups(word))]
+        columns += [numbers.setdefault(ngram, len(numbers)) for ngram in sorted(_ngrams(word))]
         ends.append(len(columns))
     shape = len(words), len(numbers)
     found = sp.csr_array((np.ones(len(columns)), columns, ends), shape=shape)
     counts = np.bincount(columns, minlength=len(numbers))
     weights = np.log(len(words) / np.maximum(counts, 1))
-    tells = (counts > 1) & (counts < len(words))
-    shared = sp.csr_array((found @ sp.diags_array(weights))[:, tells])
+    is_informative = (counts > 1) & (counts < len(words))
+    shared = sp.csr_array((found @ sp.diags_array(weights))[:, is_informative])
     lengths = np.sqrt(shared.multiply(shared).sum(axis=1))
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return sp.csr_array(sp.hstack([sp.eye_array(len(words)), sp.diags_array(scale) @ shared]))
 
 
-def _groups(word: str) -> set[str]:
+def _ngrams(word: str) -> set[str]:
     spelled = f"<{word}>"
     return {
         spelled[start : start + length]
-        for length in range(SHORTEST, LONGEST + 1)
+        for length in range(MIN_LENGTH, MAX_LENGTH + 1)
         for start in range(len(spelled) - length + 1)
     }

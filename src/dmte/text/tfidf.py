@@ -1,13 +1,15 @@
-"""Words weighed by how rare they are, and the strongest directions among texts (LSA).
+"""TF-IDF and its truncated SVD, also known as latent semantic analysis (LSA).
 
     b_iw = g(n_iw) r_w        r_w = 1 + ln((1 + N) / (1 + N_w))        B ≈ U Σ Vᵀ
 
-with n_iw how often word w stands in text i, N_w the number of texts it stands in (the smoothed form
-of Salton and Buckley 1988 that scikit-learn uses) and g(n) = n, or ln(1 + n) if repetition is
-damped (Dumais 1991). With the steep r_w = ln((1 + N) / N_w) words of nearly every text hardly
-count. Rows of B have length 1; an empty text's is zero. The directions V come from random
-projection (Halko et al. 2011): on Cora and DBLP as fast as SciPy's exact solver, with an AUC within
-0.3 of it (diffused, 0.1), and, unlike it, for matrices of any rank and shape.
+n_iw is the number of times word w occurs in text i, and N_w the number of texts that contain w. r_w
+is the smoothed IDF of scikit-learn (after Salton and Buckley 1988). The term frequency is g(n) = n,
+or g(n) = ln(1 + n) if damped (Dumais 1991). The steep IDF, r_w = ln((1 + N) / N_w), gives words of
+nearly every text a weight near zero. Rows of B have length 1; the row of an empty text is zero.
+
+V comes from randomized SVD (Halko et al. 2011). On Cora and DBLP it is as fast as SciPy's exact
+solver, with an AUC within 0.3 of it (0.1 after diffusion), and it takes matrices of any rank and
+shape.
 """
 
 import numpy as np
@@ -20,8 +22,8 @@ from dmte.errors import ConfigError
 from dmte.runtime.seeding import generator_for
 from dmte.text.vocabulary import TokenizedTexts
 
-NUM_POWER_ITERATIONS = 7  # scikit-learn's for few dimensions; singular values of texts fall slowly.
-NUM_SPARE_DIRECTIONS = 10  # Sought and dropped, so that the others are found well.
+NUM_POWER_ITERATIONS = 7  # As in scikit-learn for few dimensions; singular values decay slowly.
+NUM_SPARE_DIRECTIONS = 10  # Oversampling: computed and dropped, which makes the others accurate.
 
 
 def idf(texts: TokenizedTexts) -> Float[np.ndarray, " words"]:
@@ -31,7 +33,7 @@ def idf(texts: TokenizedTexts) -> Float[np.ndarray, " words"]:
 
 
 def steep_idf(texts: TokenizedTexts) -> Float[np.ndarray, " words"]:
-    """Return ln((1 + N) / N_w) of every word, as if one that stands nowhere stood in one text."""
+    """Return ln((1 + N) / N_w) of every word, with N_w = 1 for a word in no text."""
     weights: np.ndarray = np.log((1 + len(texts)) / np.maximum(_document_counts(texts), 1))
     return weights
 
@@ -42,15 +44,15 @@ def _document_counts(texts: TokenizedTexts) -> Int[np.ndarray, " words"]:
 
 
 def weigh_words(
-    texts: TokenizedTexts, rarities: Float[np.ndarray, " words"], *, damped: bool
+    texts: TokenizedTexts, weights: Float[np.ndarray, " words"], *, damped: bool
 ) -> sp.csr_array:
-    """Return B, one row per text and one column per word."""
+    """Return B, one row per text and one column per word, with ``weights`` as r_w."""
     weighted = texts.bag_of_words()
     if damped:
         lengths = np.repeat(texts.lengths().numpy(), np.diff(weighted.indptr))
         weighted.data = np.log1p(np.rint(weighted.data * lengths))
-    weighted.data *= rarities[weighted.indices]
-    # The shares differ from counts by a factor per text, which does not survive the scaling.
+    weighted.data *= weights[weighted.indices]
+    # The bag of words is divided by |t_i|; normalizing the rows cancels this factor.
     lengths = np.sqrt(weighted.multiply(weighted).sum(axis=1))
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return sp.csr_array(sp.diags_array(scale) @ weighted)
@@ -65,16 +67,16 @@ def strongest_directions(
 ) -> Float[np.ndarray, "words dim"]:
     """Return V, strongest direction first; columns beyond the size of B, or B T, are zero.
 
-    If words have ``parts``, a row T_w each, the directions are those of B T, and T V is returned:
-    B times that is B T V. It is computed in the precision of B; fewer iterations separate
-    directions less well that are nearly as strong as each other.
+    With ``parts``, the matrix T, V is computed from B T, and T V is returned, so that the product
+    with B is B T V. The result has the precision of B. Fewer iterations separate directions of
+    similar strength less well.
 
     Raises:
         ConfigError: ``dim`` is below 1.
     """
     if dim < 1:
         raise ConfigError(f"dim must be at least 1, not {dim}")
-    # The product has far more entries than both, and is not worked out.
+    # B T has far more entries than B and T together, so the product is never formed.
     matrix = words if parts is None else aslinearoperator(words) @ aslinearoperator(parts)
     found = min(dim, *matrix.shape)
     directions = np.zeros((words.shape[1], dim), dtype=words.dtype)
@@ -92,10 +94,10 @@ def _strongest_rows(
     state: int,
     num_iterations: int,
 ) -> Float[np.ndarray, "found words"]:
-    """Return Vᵀ, signed so that the largest number of every column of U is positive.
+    """Return Vᵀ, signed so that the largest entry of every column of U is positive.
 
-    This is scikit-learn's ``randomized_svd``, number for number, without the two seconds that it
-    takes to load scikit-learn.
+    The result equals that of scikit-learn's ``randomized_svd``, without the two seconds it takes to
+    import scikit-learn.
     """
     is_wide = words.shape[0] < words.shape[1]
     tall = words.T if is_wide else words

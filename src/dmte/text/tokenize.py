@@ -1,13 +1,13 @@
-"""Texts to words, on as many cores as there are.
+"""Tokenization: texts to words, on several cores.
 
-The paper says "a word sequence" and no more. Here a word is a run of letters, digits and marks in
-lower case after Unicode's compatibility normalization (NFKC); Chinese, which is written without
-spaces, is split into its ideographs, one token each.
+The paper says only "a word sequence". Here a word is a lower-case run of letters, digits and marks
+after Unicode compatibility normalization (NFKC). Chinese has no spaces and is split into
+ideographs, one token each.
 
-Python reads texts on one core only, so many texts are divided among processes, which number the
-words they meet in the order they meet them; put together in the order of the texts, the numbers are
-the same however many processes there were. A process is started afresh and is handed its texts
-through a pipe: that works from any program, and as nothing here needs torch, it takes a moment.
+Python tokenizes on one core, so large inputs are divided among processes. Each process numbers its
+words in order of first occurrence. Merging the parts in text order gives the same numbers for any
+number of processes. A worker is a new Python process that reads its texts from a pipe. This works
+from any program, and starts quickly because nothing here imports torch.
 """
 
 import json
@@ -28,8 +28,8 @@ from unicodedata import category, normalize
 import numpy as np
 from jaxtyping import Int
 
-MANY_LETTERS = 20_000_000
-"""Of all texts together, from which on processes gain more than they take to start."""
+MIN_PARALLEL_CHARACTERS = 20_000_000
+"""Total characters above which several processes save more time than they take to start."""
 WORKER = "from dmte.text.tokenize import serve; serve()"
 
 # The CJK unified ideographs, their extensions and the compatibility ideographs.
@@ -38,7 +38,7 @@ _ASCII_WORD = re.compile(r"[a-z0-9]+")
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the words of ``text`` in order.
+    """Split ``text`` into words, in order.
 
     >>> tokenize("The K-D-B-Tree: a search structure")
     ['the', 'k', 'd', 'b', 'tree', 'a', 'search', 'structure']
@@ -47,14 +47,14 @@ def tokenize(text: str) -> list[str]:
     """
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
-    # Again after lowering: some capitals have a small letter only in decomposed form.
+    # Normalize again: some capitals have a lower-case letter only in decomposed form.
     lowered = normalize("NFKC", normalize("NFKC", text).lower())
     return _unicode_word().findall(lowered)
 
 
 @cache
 def _unicode_word() -> re.Pattern[str]:
-    """Return the pattern of an ideograph, or of a letter or digit with what follows it."""
+    """Compile the pattern of one ideograph, or of a run of letters, digits and marks."""
     marks = "".join(c for c in map(chr, range(0x300, sys.maxunicode)) if category(c)[0] == "M")
     letter = rf"(?![{_IDEOGRAPH}_])\w"
     return re.compile(rf"[{_IDEOGRAPH}]|{letter}(?:{letter}|[{marks}])*")
@@ -62,7 +62,7 @@ def _unicode_word() -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NumberedWords:
-    """Texts as numbers of words, in the order in which the words were met first."""
+    """Texts as word numbers; words are numbered in order of first occurrence."""
 
     words: list[str]
     numbers: Int[np.ndarray, " tokens"]
@@ -70,7 +70,7 @@ class NumberedWords:
 
 
 def number_words(texts: Iterable[str], processes: int = 1) -> NumberedWords:
-    """Return the words of all texts; the number of processes changes nothing but the time.
+    """Number the words of all texts; the result does not depend on ``processes``.
 
     >>> numbered = number_words(["to be or", "not to be"])
     >>> numbered.words, numbered.numbers.tolist(), numbered.lengths.tolist()
@@ -79,12 +79,12 @@ def number_words(texts: Iterable[str], processes: int = 1) -> NumberedWords:
     if processes == 1:
         return _number(texts)
     texts = texts if isinstance(texts, Sequence) else list(texts)
-    if sum(map(len, texts)) < MANY_LETTERS:
+    if sum(map(len, texts)) < MIN_PARALLEL_CHARACTERS:
         return _number(texts)
     bounds = [len(texts) * part // processes for part in range(processes + 1)]
     chunks = [texts[start:stop] for start, stop in pairwise(bounds)]
-    with ThreadPoolExecutor(processes) as waiting:  # One thread waits for each process.
-        return _join(list(waiting.map(_number_elsewhere, chunks)))
+    with ThreadPoolExecutor(processes) as pool:  # One thread waits for each process.
+        return _merge(list(pool.map(_number_in_process, chunks)))
 
 
 def _number(texts: Iterable[str]) -> NumberedWords:
@@ -97,8 +97,8 @@ def _number(texts: Iterable[str]) -> NumberedWords:
     return NumberedWords(list(known), np.asarray(numbers, np.int32), np.asarray(lengths, np.int32))
 
 
-def _join(parts: Sequence[NumberedWords]) -> NumberedWords:
-    """Return the parts as one; a word is met first in the first part that has it."""
+def _merge(parts: Sequence[NumberedWords]) -> NumberedWords:
+    """Concatenate the parts and number their words in order of first occurrence."""
     known: defaultdict[str, int] = defaultdict(count().__next__)
     numbers = [
         np.fromiter(map(known.__getitem__, part.words), np.int32, len(part.words))[part.numbers]
@@ -108,17 +108,17 @@ def _join(parts: Sequence[NumberedWords]) -> NumberedWords:
     return NumberedWords(list(known), np.concatenate(numbers), lengths)
 
 
-def _number_elsewhere(texts: Sequence[str]) -> NumberedWords:
-    """Return the words of some texts, found by another process."""
+def _number_in_process(texts: Sequence[str]) -> NumberedWords:
+    """Number the words of ``texts`` in a new process."""
     header = json.dumps(list(map(len, texts))).encode() + b"\n"
-    done = subprocess.run(
+    finished = subprocess.run(
         [sys.executable, "-c", WORKER],
         input=header + "".join(texts).encode("utf-8", "surrogatepass"),
         stdout=subprocess.PIPE,
         check=True,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
-    sizes, _, rest = done.stdout.partition(b"\n")
+    sizes, _, rest = finished.stdout.partition(b"\n")
     ends = list(accumulate(json.loads(sizes), initial=0))
     words, numbers, lengths = (rest[start:stop] for start, stop in pairwise(ends))
     return NumberedWords(
@@ -127,11 +127,11 @@ def _number_elsewhere(texts: Sequence[str]) -> NumberedWords:
 
 
 def serve(source: IO[bytes] | None = None, sink: IO[bytes] | None = None) -> None:
-    """Number the words of the texts in standard input, and write them to standard output."""
+    """Number the words of the texts on standard input; write the result to standard output."""
     source, sink = source or sys.stdin.buffer, sink or sys.stdout.buffer
     ends = accumulate(json.loads(source.readline()), initial=0)
-    together = source.read().decode("utf-8", "surrogatepass")
-    found = _number(together[start:stop] for start, stop in pairwise(ends))
+    content = source.read().decode("utf-8", "surrogatepass")
+    found = _number(content[start:stop] for start, stop in pairwise(ends))
     parts = json.dumps(found.words).encode(), found.numbers.tobytes(), found.lengths.tobytes()
     sink.write(json.dumps(list(map(len, parts))).encode() + b"\n")
     for part in parts:

@@ -1,4 +1,4 @@
-"""Words to numbers (section 4.2); ``words`` says what a word is."""
+"""The vocabulary and texts as word numbers (section 4.2); ``tokenize`` defines a word."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,27 +17,27 @@ from dmte.text.tokenize import tokenize as tokenize
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenizedTexts:
-    """Texts as word numbers, one after the other: text i is tokens[offsets[i]:offsets[i + 1]]."""
+    """Concatenated texts as word numbers: text i is tokens[offsets[i]:offsets[i + 1]]."""
 
     tokens: Int[Tensor, " tokens"]
     offsets: Int[Tensor, " texts_and_one"]
     words: Sequence[str] = field(repr=False)
-    """The words by their numbers."""
+    """The word of every number."""
 
     @property
     def vocabulary_size(self) -> int:
-        """How many words there are."""
+        """Number of words in the vocabulary."""
         return len(self.words)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
     def lengths(self) -> Int[Tensor, " texts"]:
-        """Return |t| of every text."""
+        """Return |t|, the number of words of every text."""
         return self.offsets.diff()
 
     def select(self, which: Int[Tensor, " some"]) -> "TokenizedTexts":
-        """Return the texts numbered ``which``, in that order."""
+        """Return the texts at the positions ``which``, in that order."""
         lengths = self.lengths()[which]
         offsets = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
         within = torch.arange(int(offsets[-1])) - offsets[:-1].repeat_interleave(lengths)
@@ -45,33 +45,33 @@ class TokenizedTexts:
         return TokenizedTexts(tokens, offsets, self.words)
 
     def dropout_words(self, share: float, generator: torch.Generator) -> "TokenizedTexts":
-        """Return the texts without about ``share`` of their words, each left out by a draw."""
+        """Drop each word with probability ``share``."""
         kept = torch.rand(len(self.tokens), generator=generator) >= share
         before = torch.cat([kept.new_zeros(1, dtype=torch.int64), kept.cumsum(0)])
         return TokenizedTexts(self.tokens[kept], before[self.offsets], self.words)
 
     def first_words(self, max_words: int) -> "TokenizedTexts":
-        """Return the texts cut after ``max_words``."""
+        """Truncate every text to ``max_words``."""
         lengths = self.lengths()
         place = torch.arange(len(self.tokens)) - self.offsets[:-1].repeat_interleave(lengths)
         offsets = pad(lengths.clamp(max=max_words).cumsum(0), (1, 0))
         return TokenizedTexts(self.tokens[place < max_words], offsets, self.words)
 
     def bag_of_words(self) -> sp.csr_array:
-        """Return B: row i holds how often each word stands in text i, divided by |t_i|."""
+        """Return B, where b_iw is the number of times word w occurs in text i, divided by |t_i|."""
         lengths = self.lengths().numpy()
         shares = np.repeat(1.0 / np.maximum(lengths, 1), lengths)
         shape = (len(self), self.vocabulary_size)
-        places = self.tokens.numpy(), self.offsets.numpy()
-        # A copy, because SciPy would sort the tokens in place.
-        bag = sp.csr_array((shares, *places), shape=shape, copy=True)
+        indices = self.tokens.numpy(), self.offsets.numpy()
+        # Copy, because SciPy would sort the tokens in place.
+        bag = sp.csr_array((shares, *indices), shape=shape, copy=True)
         bag.sum_duplicates()
         return bag
 
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words a model knows; others are passed over.
+    """The words a model knows; other words are skipped.
 
     >>> vocabulary = Vocabulary.of(["red fox", "red hen"], min_count=2)
     >>> vocabulary.words
@@ -81,7 +81,7 @@ class Vocabulary:
     """
 
     words: tuple[str, ...]
-    """Sorted, which spreads frequent words evenly over the rows (and so over the threads)."""
+    """Sorted, which spreads frequent words evenly over the rows, and so over the threads."""
     _numbers: Mapping[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -92,10 +92,12 @@ class Vocabulary:
     def of(
         cls, texts: Iterable[str], *, min_count: int = 1, max_size: int | None = None
     ) -> "Vocabulary":
-        """Return the words that occur ``min_count`` times, at most the ``max_size`` commonest.
+        """Build the vocabulary of words with ``min_count`` occurrences or more.
+
+        At most ``max_size`` words are kept, the most frequent first; ties are alphabetical.
 
         Raises:
-            ConfigError: A limit is below one.
+            ConfigError: ``min_count`` or ``max_size`` is below 1.
         """
         return cls._of(_number(texts), min_count, max_size)
 
@@ -115,7 +117,7 @@ class Vocabulary:
         return len(self.words)
 
     def encode(self, texts: Sequence[str]) -> TokenizedTexts:
-        """Return ``texts`` as word numbers, words outside the vocabulary left out."""
+        """Convert ``texts`` to word numbers; skip words outside the vocabulary."""
         return self._encode(_number(texts))
 
     def _encode(self, found: NumberedWords) -> TokenizedTexts:
@@ -123,7 +125,7 @@ class Vocabulary:
         tokens = known[found.numbers] if len(known) else np.empty(0, np.int64)
         is_known = tokens >= 0
         ends = np.concatenate([[0], found.lengths.cumsum(dtype=np.int64)])
-        # How many known words there are before every word, and after the last.
+        # Number of known words before every word, and after the last.
         before = np.concatenate([[0], is_known.cumsum(dtype=np.int64)])
         return TokenizedTexts(
             torch.from_numpy(tokens[is_known]), torch.from_numpy(before[ends]), self.words
@@ -133,14 +135,14 @@ class Vocabulary:
 def tokenized(
     texts: Sequence[str], *, min_count: int = 1, max_size: int | None = None
 ) -> tuple[Vocabulary, TokenizedTexts]:
-    """Return the vocabulary of some texts, and these in its numbers; each is read only once.
+    """Return the vocabulary of ``texts`` and the encoded texts; tokenize each text only once.
 
     >>> vocabulary, numbered = tokenized(["red fox", "red hen"])
     >>> vocabulary.words, numbered.tokens.tolist()
     (('fox', 'hen', 'red'), [2, 0, 2, 1])
 
     Raises:
-        ConfigError: A limit is below one.
+        ConfigError: ``min_count`` or ``max_size`` is below 1.
     """
     found = _number(texts)
     vocabulary = Vocabulary._of(found, min_count, max_size)

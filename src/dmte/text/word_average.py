@@ -2,8 +2,8 @@
 
     x_i = (1 / |t_i|) Σ_w E_w[w]        X = B E_w
 
-B, the bag of words with rows that sum to one, is sparse and constant, so all texts are averaged in
-one product.
+B is the bag of words with rows that sum to one. It is sparse and constant, so one product averages
+all texts.
 """
 
 import torch
@@ -18,22 +18,22 @@ from dmte.text.vocabulary import TokenizedTexts
 
 
 class WordAverage(TextEncoder[TokenizedTexts, SparseMatrix]):
-    """X = B E_w."""
+    """X = B E_w, the mean of the word vectors of every text."""
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
         super().__init__(vocabulary_size, dim, generator)
         self.words = truncated_gaussian(vocabulary_size, dim, generator)
 
     def prepare(self, texts: TokenizedTexts) -> SparseMatrix:
-        """Return B."""
+        """Build B."""
         return SparseMatrix.from_scipy(texts.bag_of_words(), self.words.dtype)
 
     def forward(self, prepared: SparseMatrix) -> Float[Tensor, "texts dim"]:
-        """Return B E_w."""
+        """Compute B E_w."""
         return prepared @ self.words
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
-        """Keep the own columns of E_w, which are those of X."""
+        """Keep this process's columns of E_w, which are its columns of X."""
         self.words = nn.Parameter(self.words.detach()[:, group.column_slice(self.dim)].clone())
         return {"words": 1}
 

@@ -1,11 +1,11 @@
-"""How much every word of spectral texts counts, learned.
+"""Learned word weights for the spectral encoder.
 
-    X = B diag(e^θ) V, every row divided by its length
+    X = B diag(e^θ) V, rows normalized to length 1
 
-with B and V those of ``spectral``, and θ a number per word that starts at 0: beside the rarity of a
-word stands a factor. A word that linked texts share by accident, however rare, comes to count less
-than one that they share because they are linked. Once learned, e^θ becomes part of the rarities,
-and texts are read as any spectral texts are.
+B and V are those of ``spectral``. θ has one entry per word and starts at 0, so e^θ is a factor on
+the word's IDF. Training lowers the weight of words that linked texts share by chance, however rare
+they are, and raises the weight of words that predict links. After training, e^θ is multiplied into
+the IDF, and the encoder is an ordinary spectral encoder.
 """
 
 from copy import deepcopy
@@ -22,10 +22,10 @@ from dmte.text.vocabulary import TokenizedTexts
 
 
 class LearnedWeights(TextEncoder[TokenizedTexts, SparseMatrix]):
-    """X = B diag(e^θ) V with rows of length 1; B and V are shared with ``words``, which stay."""
+    """X = B diag(e^θ) V with rows of length 1; B and V are those of ``words``, unchanged."""
 
     emphasis: Float[nn.Parameter, " words"]
-    """θ."""
+    """θ, the logarithm of each word's weight; the name is stored in checkpoints."""
 
     def __init__(self, words: SpectralWords) -> None:
         super().__init__(len(words.rarities), words.dim, torch.Generator())
@@ -33,17 +33,17 @@ class LearnedWeights(TextEncoder[TokenizedTexts, SparseMatrix]):
         self.emphasis = nn.Parameter(torch.zeros_like(words.rarities))
 
     def prepare(self, texts: TokenizedTexts) -> SparseMatrix:
-        """Return B."""
+        """Build B."""
         return SparseMatrix.from_scipy(self.words.weigh(texts), self.words.directions.dtype)
 
     def forward(self, prepared: SparseMatrix) -> Float[Tensor, "texts dim"]:
-        """Return X."""
+        """Compute X."""
         weighed = self.emphasis.exp().unsqueeze(1) * self.words.directions
         return unit_rows(prepared @ weighed, self.words.group)
 
     def fold_weights(self) -> SpectralWords:
-        """Return what reads texts from now on, with e^θ in its rarities."""
+        """Return a spectral encoder with e^θ multiplied into the IDF; V is shared."""
         shared = (self.words.directions, self.words.group)
-        settled = deepcopy(self.words, {id(one): one for one in shared})
-        settled.rarities *= self.emphasis.detach().exp()
-        return settled
+        folded = deepcopy(self.words, {id(one): one for one in shared})
+        folded.rarities *= self.emphasis.detach().exp()
+        return folded

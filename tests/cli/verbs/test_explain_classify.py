@@ -170,7 +170,7 @@ def test_with_every_vertex_labelled_there_is_an_estimate_alone(ask: Ask) -> None
         (["classify", "model", "--labels", "nobody.csv"], "nobody.csv, line 2: the id must be one"),
         (["classify", "model", "--labels", "twice.csv"], "twice.csv, line 3: the id 'b-tree'"),
         (["classify", "model", "--labels", "wide.csv"], "no column that is obviously the label"),
-        (["classify", "model", "--labels", "one.tsv"], "carry the label 'all'"),
+        (["classify", "model", "--labels", "one.tsv"], "have the label 'all'"),
         (["classify", "model", "--labels", "none.csv"], "none.csv does not exist"),
         (["classify", "model", "--label-column", "area"], "give it with --labels FILE"),
         (["classify", "model", "--labels", "areas.csv", "--out", "areas.csv"], "exists already"),

@@ -47,7 +47,7 @@ def test_a_training_and_results_are_drawn(inside: Run, cli_folder: Path) -> None
         (["plot", "model", "--out", "map.png", "--names", "-1"], "names must be at least 0"),
         (["plot", "nowhere", "--out", "map.png"], "nowhere does not exist"),
         (["plot", "nowhere.json", "--out", "map.png"], "nowhere.json does not exist"),
-        (["plot", "model/README.md", "--out", "map.png"], "is no result file"),
+        (["plot", "model/README.md", "--out", "map.png"], "is not a result file"),
         (["plot", "model", "--half", "structure", "--out", "map.png"], "no structure half"),
     ],
 )

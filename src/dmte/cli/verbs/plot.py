@@ -97,9 +97,9 @@ def _check_picture(out: Path, *, force: bool) -> None:
         ConfigError: The file exists and may not be replaced.
         StorageError: The suffix is not that of a picture.
     """
-    from dmte.plotting.figure import refuse_unknown_kind
+    from dmte.plotting.figure import check_file_type
 
-    refuse_unknown_kind(out)
+    check_file_type(out)
     if out.exists() and not force:
         raise ConfigError(f"{out} exists already; give another place, or --force to replace it")
 

@@ -92,11 +92,11 @@ def _like_vertex(
     folder: Path, vertex: str, half: Half, label: str | None, k: int, *, approximate: bool
 ) -> "tuple[Described, list[Neighbor]]":
     from dmte.model.stored_model import StoredModel, with_label
-    from dmte.search.vectors import Search
+    from dmte.search.vectors import SearchOptions
 
     stored = StoredModel.read(folder)
     among = None if label is None else with_label(stored.labels, label)
-    search = Search(k, half, among, approximate)
+    search = SearchOptions(k, half, among, approximate)
     return stored, stored.vectors.most_similar([vertex], search)[0]
 
 
