@@ -12,7 +12,7 @@ from torch.func import functional_call
 from torch.linalg import matrix_power
 
 from dmte.diffusion.operators import DiffusionConvolution, diffuse
-from dmte.diffusion.transition import symmetric_matrix, transition_matrix
+from dmte.diffusion.transition import transition_matrix
 from dmte.kernels.sparse import SparseMatrix
 from dmte.network import TextualNetwork
 
@@ -137,7 +137,9 @@ def test_the_transition_matrix_is_single_precision_unless_asked(adjacency: sp.cs
 def test_the_symmetric_matrix_is_its_formula(*, directed: bool) -> None:
     weights = np.array([[0, 2, 0, 1.0], [2, 0, 3, 0], [0, 3, 0, 0], [1, 0, 0, 0]])
     dense = np.triu(weights) if directed else weights
-    found = symmetric_matrix(sp.csr_array(dense), torch.float64) @ torch.eye(4).double()
+    found = (
+        transition_matrix(sp.csr_array(dense), torch.float64, "symmetric") @ torch.eye(4).double()
+    )
     kept = dense + np.eye(4) * 2.0  # The mean of 1, 2 and 3.
     slow = kept / np.sqrt(np.outer(kept.sum(axis=1), kept.sum(axis=0)))
     np.testing.assert_allclose(found.numpy(), slow)
@@ -146,7 +148,10 @@ def test_the_symmetric_matrix_is_its_formula(*, directed: bool) -> None:
 def test_the_unit_of_the_weights_does_not_change_the_symmetric_matrix(
     adjacency: sp.csr_array,
 ) -> None:
-    one, other = (to_dense(symmetric_matrix(s, torch.float64)) for s in (adjacency, adjacency * 7))
+    one, other = (
+        to_dense(transition_matrix(s, torch.float64, "symmetric"))
+        for s in (adjacency, adjacency * 7)
+    )
     torch.testing.assert_close(one, other)
 
 

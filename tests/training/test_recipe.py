@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.diffusion.operators import HopFilters
-from dmte.diffusion.transition import symmetric_matrix, transition_matrix
+from dmte.diffusion.transition import transition_matrix
 from dmte.errors import TrainingError
 from dmte.evaluation import METHODS, strict_task
 from dmte.model.build import embed_network
@@ -105,7 +105,7 @@ def test_it_starts_from_diffused_texts_and_keeps_the_start_if_learning_does_not_
     assert run.best.auc == start
     encoder = run.result().model.encoder
     features = encoder.prepare(run.vocabulary.encode(topics.texts))
-    transition = symmetric_matrix(topics.adjacency())
+    transition = transition_matrix(topics.adjacency(), kind="symmetric")
     mixed, power = features.clone(), features
     for weight in settings.hop_weights[1:]:
         power = transition @ power

@@ -24,7 +24,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dmte.diffusion.operators import DiffusionConvolution, HopFilters, diffuse
-from dmte.diffusion.transition import TRANSITIONS
+from dmte.diffusion.transition import transition_matrix
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.kernels.row_norms import divided_rows, unit_rows
 from dmte.kernels.sparse import SparseMatrix
@@ -74,8 +74,8 @@ class DiffusionMaps(nn.Module):
     def transition_of(
         self, adjacency: sp.csr_array, dtype: torch.dtype = torch.float32
     ) -> SparseMatrix:
-        """Return P of the edges S, as this model diffuses over it."""
-        return TRANSITIONS[self.transition](adjacency, dtype)
+        """Return P of the edges S, of the kind that this model diffuses over."""
+        return transition_matrix(adjacency, dtype, self.transition)
 
     def divide(self, group: ProcessGroup) -> None:
         """Keep only the own columns of every table."""

@@ -42,7 +42,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.diffusion.operators import diffuse
-from dmte.diffusion.transition import mean_weight, transition_matrix, with_loops
+from dmte.diffusion.transition import extended_transition, mean_weight
 from dmte.embedding.embedding import Embedding
 from dmte.errors import NetworkError, warn
 from dmte.kernels.sparse import SparseMatrix
@@ -85,14 +85,13 @@ def embed_unseen(
     """
     old = network.adjacency()
     near = reached(old, extension.to_old.indices, _num_steps(model))
-    extended = _extended_symmetric if model.transition == "symmetric" else _extended_walk
-    transition = extended(network, near, extension)
+    transition = _extended_transition(network, near, extension, model.transition)
     texts = _texts(model, vocabulary, network, near, extension)
     with torch.no_grad():
         prepared = model.encoder.prepare(texts)
         text = model.text_embedding(prepared, transition)[len(near) :]
         if share := model.structure_share:
-            transition = _extended_walk(network, near, extension)
+            transition = _extended_transition(network, near, extension, "walk")
             text = text_half(text, share)
         vectors = text
         if share or model.structure is not None:
@@ -197,36 +196,18 @@ def _hop_weights_beyond(model: DiffusionMaps) -> tuple[float, ...]:
     return (0.0, *beyond) if any(beyond) else (0.0, 1.0)
 
 
-def _extended_walk(
-    network: TextualNetwork, near: Int[np.ndarray, " near"], extension: Extension
+def _extended_transition(
+    network: TextualNetwork, near: Int[np.ndarray, " near"], extension: Extension, kind: str
 ) -> SparseMatrix:
-    """Return P' of the old vertices ``near`` and the new ones.
-
-    Edges that leave ``near`` are missing, but they start where a walk from a new vertex ends.
-    """
-    old = network.adjacency()
-    above = sp.hstack([old[near][:, near], sp.csr_array((len(near), len(extension.ids)))])
-    below = sp.hstack([extension.to_old[:, near], extension.to_new])
-    return transition_matrix(sp.csr_array(sp.vstack([above, below])))
-
-
-def _extended_symmetric(
-    network: TextualNetwork, near: Int[np.ndarray, " near"], extension: Extension
-) -> SparseMatrix:
-    """Return the same for a model that diffuses symmetrically."""
-    old, scales = with_loops(network.adjacency())
-    to_new = extension.to_new + scales.loop * sp.eye_array(len(extension.ids))
-    outward = (extension.to_old.sum(axis=1) + to_new.sum(axis=1)) ** -0.5
-    # Where edges lead both ways, a vertex is heard by as many as it hears.
-    inward = to_new.sum(axis=0) ** -0.5 if network.directed else outward
-    above = sp.hstack([old[near][:, near], sp.csr_array((len(near), len(extension.ids)))])
-    below = sp.hstack([extension.to_old[:, near], to_new])
-    rows, columns = (
-        sp.diags_array(np.concatenate([of_old[near], of_new]))
-        for of_old, of_new in ((scales.outward, outward), (scales.inward, inward))
+    """Return P' of the old vertices ``near`` and the new ones."""
+    return extended_transition(
+        network.adjacency(),
+        near,
+        extension.to_old,
+        extension.to_new,
+        directed=network.directed,
+        kind=kind,
     )
-    scaled = rows @ sp.csr_array(sp.vstack([above, below])) @ columns
-    return SparseMatrix.from_scipy(sp.csr_array(scaled), torch.float32)
 
 
 def _structure_half(

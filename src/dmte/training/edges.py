@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from dmte.diffusion.transition import TransitionTemplate
 from dmte.network.split import pair_numbers
 from dmte.network.textual_network import TextualNetwork, adjacency_matrix
 from dmte.runtime.seeding import generator_for
@@ -82,6 +83,12 @@ class SupervisedEdges:
     def adjacency(self) -> sp.csr_array:
         """Return S among the members."""
         return adjacency_matrix(
+            self.edges, self.weights, len(self.members), directed=self.are_directed
+        )
+
+    def template(self) -> TransitionTemplate:
+        """Return the positions of the edges in P, for P without some of them."""
+        return TransitionTemplate.of(
             self.edges, self.weights, len(self.members), directed=self.are_directed
         )
 

@@ -15,7 +15,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.diffusion.random_projection import walk_features
-from dmte.diffusion.transition import TransitionTemplate
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.embedding.embedding import dot_products
 from dmte.errors import TrainingError
@@ -114,7 +113,7 @@ class Fold:
         self._texts = once(read) if isinstance(read, SparseMatrix) else read
         self.edges = once(self.edges)
         if self.settings.hide_supervised:
-            self._entries = once(TransitionTemplate.of(self.edges))
+            self._entries = once(self.edges.template())
         else:
             self._transition = once(model.transition_of(self.edges.adjacency(), self.dtype))
         self.sampler = NegativeSampler(self._noise())
