@@ -234,10 +234,10 @@ class _Making:
             encoded = model.encoder(model.encoder.prepare(texts))
         features = encoded.double().numpy()
         mixing = np.eye(features.shape[1]) if model.mixing is None else _plain(model.mixing.matrix)
-        both = lengths(degrees(network.adjacency())[[i, j]], model.degree_power)
+        ends, assembly = degrees(network.adjacency())[[i, j]], trained.assembly
         a, b = (
-            _side(model, rows[:, reached], features, mixing, length)
-            for rows, length in zip(reach, both, strict=True)
+            _side(model, rows[:, reached], features, mixing, length * assembly.text_weight)
+            for rows, length in zip(reach, lengths(ends, assembly.power), strict=True)
         )
         return cls(a, b, reached, features, model.encoder.word_parts(texts), mixing)
 
@@ -325,14 +325,14 @@ def _side(
     reach: Float[np.ndarray, "hops reached"],
     features: Float[np.ndarray, "reached dim"],
     mixing: Float[np.ndarray, "dim dim"],
-    length: float,
+    scale: float,
 ) -> _Side:
-    """Return how the text half is made of a vertex whose vector has this length."""
+    """Return how the text half is made of a vertex, whose assembly multiplies it by ``scale``."""
     diffused = reach @ features
     gains = _gains(model, diffused)
     rows = (gains * diffused) @ mixing
     divisor = np.linalg.norm(rows.sum(axis=0)) if model.unit_rows else 1.0
-    scale = length * (1 - model.structure_share) ** 0.5 / max(divisor, SMALLEST_LENGTH)
+    scale /= max(divisor, SMALLEST_LENGTH)
     return _Side(reach, scale * gains, scale * rows)
 
 

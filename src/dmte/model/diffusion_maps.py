@@ -3,12 +3,12 @@
     text half        V_t = Σ_h λ_h tanh(W_h ⊙ P^h X)       X from a text encoder
     structure half   V_s = E_s, rows longer than 1 scaled to length 1
     diffusion map    U_s = Σ_h λ_h P^h V_s
-    a vertex         v_i = v_i^t ⊕ v_i^s
+    a vertex         v_i = v_i^t ⊕ v_i^s                   by assemble.py
 
 The four versions of the paper are settings of this one class: another encoder, no convolution
 (V_t = X), or no structure half. With word averages every column of V_t, V_s and U_s depends only
 on the same column of the parameters, but for one number per vertex, the length of its row of E_s;
-otherwise columns meet only in scores.py. The recommended recipe, which is not the paper's, has
+otherwise columns meet only in scores. The recommended recipe, which is not the paper's, has
 spectral texts, filters without tanh, and a square matrix after them that mixes the columns.
 
 So a model can be divided over a group of processes (group.py), each of which holds some columns of
@@ -63,10 +63,6 @@ class DiffusionMaps(nn.Module):
         self.mixing = mixing
         self.unit_rows = unit_rows
         self.transition = transition
-        self.structure_share = 0.0
-        """β of a structure half that is not learned and not made here (see ``walk_half``)."""
-        self.degree_power = 0.0
-        """a of the lengths that vectors get in the end, which are not made here (``lengths``)."""
         self.group = SINGLE_PROCESS
         self.axes: dict[str, int] = {}
         """Along which axis a table is divided over the group, by its name."""

@@ -46,7 +46,7 @@ from dmte.diffusion.transition import extended_transition, mean_weight
 from dmte.embedding.embedding import Embedding
 from dmte.errors import NetworkError, warn
 from dmte.kernels.sparse import SparseMatrix
-from dmte.model.assemble import degrees, scale_by_degree, text_half
+from dmte.model.assemble import Assembly, combine_halves, degrees, scale_by_degree
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.text import EncoderInput, FeatureRows, PrecomputedFeatures, TokenizedTexts, Vocabulary
@@ -77,6 +77,7 @@ def embed_unseen(
     network: TextualNetwork,
     embedding: Embedding,
     extension: Extension,
+    assembly: Assembly,
 ) -> Embedding:
     """Return the vectors of the new vertices; ``embedding`` are those of the old ``network``.
 
@@ -90,15 +91,14 @@ def embed_unseen(
     with torch.no_grad():
         prepared = model.encoder.prepare(texts)
         text = model.text_embedding(prepared, transition)[len(near) :]
-        if share := model.structure_share:
+        structure = None
+        if assembly.share:
             transition = _extended_transition(network, near, extension, "walk")
-            text = text_half(text, share)
-        vectors = text
-        if share or model.structure is not None:
-            trained = scale_by_degree(embedding.structure, degrees(old), -model.degree_power)
+        if assembly.share or model.structure is not None:
+            trained = scale_by_degree(embedding.structure, degrees(old), -assembly.power)
             structure = _structure_half(model, trained, torch.from_numpy(near), transition)
-            vectors = torch.cat([text, structure], dim=1)
-    vectors = scale_by_degree(vectors, _new_degrees(network, extension), model.degree_power)
+    halves = combine_halves(text * assembly.text_weight, structure)  # √β is in ``trained`` already.
+    vectors = scale_by_degree(halves, _new_degrees(network, extension), assembly.power)
     return Embedding(extension.ids, vectors, text.shape[1])
 
 

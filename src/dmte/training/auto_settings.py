@@ -20,7 +20,7 @@ from torch.nn.functional import normalize
 from dmte.distributed.group import ProcessGroup
 from dmte.errors import ConfigError, TrainingError
 from dmte.metrics import NOISE, PairScores, auc, auc_difference_error
-from dmte.model.assemble import shared
+from dmte.model.assemble import combine_scores, scale_scores
 from dmte.model.build import build_model, embed_network
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
@@ -106,7 +106,7 @@ class _Gain(NamedTuple):
 
 def _gain(judged: Sequence[tuple[PairScores, PairScores]], share: float) -> _Gain:
     """Return how much better held-back edges are told with a share than by texts alone."""
-    pairs = [(shared(text, walks, share), text) for text, walks in judged]
+    pairs = [(combine_scores(text, walks, share), text) for text, walks in judged]
     errors = [auc_difference_error(mixed, text) for mixed, text in pairs]
     mean = fmean(auc(*mixed) - auc(*text) for mixed, text in pairs)
     return _Gain(mean, math.hypot(*errors) / len(pairs))
@@ -129,13 +129,8 @@ def choose_degree_power(judged: Sequence[tuple[PairScores, PairScores]]) -> floa
     """
     if not judged or min(len(unit.edges) for unit, _ in judged) < MIN_JUDGING:
         return 0.0
-    found = {power: fmean(auc(*_scored(*one, power)) for one in judged) for power in POWERS}
+    found = {power: fmean(auc(*scale_scores(*one, power)) for one in judged) for power in POWERS}
     return max(POWERS, key=lambda power: found[power])
-
-
-def _scored(unit: PairScores, products: PairScores, power: float) -> PairScores:
-    """Return the scores of scale_by_degree vectors."""
-    return PairScores(*(a * b**power for a, b in zip(unit, products, strict=True)))
 
 
 WIDTHS = (64, 128, 256, 512)

@@ -21,7 +21,7 @@ from dmte.errors import TrainingError
 from dmte.kernels.adam import Adam
 from dmte.kernels.sparse import SparseMatrix
 from dmte.metrics import PairScores, auc
-from dmte.model.assemble import degrees, length_products
+from dmte.model.assemble import combine_halves, degrees, length_products
 from dmte.model.build import build_model, embed_halves
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
@@ -231,7 +231,7 @@ class Fold:
         text, structure = embed_halves(
             self.model, self._all_texts, self._whole_transition, self.edges.members, rows
         )
-        vectors = text if structure is None else torch.cat([text, structure], dim=1)
+        vectors = combine_halves(text, structure)
         return [
             self.group.sum(dot_products(vectors, pairs))
             for pairs in numbers.split([len(pairs) for pairs in asked])

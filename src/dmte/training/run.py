@@ -23,7 +23,7 @@ from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.kernels.sparse import SparseMatrix
 from dmte.metrics import PairScores
-from dmte.model.assemble import degrees, joined, scale_by_degree, shared
+from dmte.model.assemble import Assembly, combine_scores, degrees
 from dmte.model.build import build_model, embed_halves
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import EpochRecord
@@ -250,19 +250,13 @@ class TrainingRun:
             None if half is None else self.group.gather(half, self.settings.half)
             for half in embed_halves(model, texts, transition, members)
         )
-        ends = self._walk_features() if settings.structure_share else None
+        if settings.structure_share:
+            structure = self._walk_features()
         whole = self._put_together(model)
         if whole is None or text is None:
             return None
-        vectors = text if structure is None else torch.cat([text, structure], dim=1)
-        if ends is not None and settings.structure_share:
-            whole.structure_share = settings.structure_share
-            vectors = joined(text, ends, settings.structure_share)
-        if settings.degree_power:
-            whole.degree_power = settings.degree_power
-            vectors = scale_by_degree(
-                vectors, degrees(self.network.adjacency()), settings.degree_power
-            )
+        found = degrees(self.network.adjacency())
+        vectors = Assembly.of(settings).vectors(text, structure, found)
         return TrainedModel(
             settings,
             self.seed,
@@ -341,7 +335,7 @@ class TrainingRun:
 
 def _score(judged: ValidationScores, share: float) -> PairScores:
     """Return what the held-back pairs score by texts and links together."""
-    return judged.text if judged.walks is None else shared(judged.text, judged.walks, share)
+    return judged.text if judged.walks is None else combine_scores(judged.text, judged.walks, share)
 
 
 def _mean(aucs: tuple[float, ...]) -> float | None:
