@@ -28,29 +28,12 @@ from torch import Tensor
 
 from dmte.kernels.sparse import CompressedRows, SparseMatrix, index_type
 
-Vector: TypeAlias = Float[Tensor, " vertices"]
-
-
-class Diagonals(NamedTuple):
-    """The diagonals of L, R and C."""
-
-    loops: Vector
-    rows: Vector
-    columns: Vector
-
-    def matrix(self, adjacency: sp.csr_array, dtype: torch.dtype) -> SparseMatrix:
-        """Return R (S + L) C."""
-        looped = sp.csr_array(adjacency + sp.diags_array(self.loops.numpy()))
-        values = np.repeat(self.rows.numpy(), np.diff(looped.indptr))
-        values *= looped.data
-        values *= self.columns.numpy()[looped.indices]
-        scaled = sp.csr_array((values, looped.indices, looped.indptr), shape=looped.shape)
-        return SparseMatrix.from_scipy(scaled, dtype)
+Vector: TypeAlias = Float[np.ndarray, " vertices"]
 
 
 @dataclass(frozen=True, slots=True)
 class TransitionKind:
-    """A kind of P, by the diagonals it scales S with."""
+    """A kind of P, by the three diagonals."""
 
     loops: Callable[[Vector, float], Vector]
     """L, from the row sums d of S and the mean weight w of an edge."""
@@ -59,23 +42,18 @@ class TransitionKind:
     columns: Callable[[Vector], Vector]
     """C, from the column sums of S + L."""
 
-    def diagonals(self, outward: Vector, inward: Vector, mean_weight: float) -> Diagonals:
-        """Return L, R and C, given the row sums, the column sums and the mean weight of S."""
-        loops = self.loops(outward, mean_weight)
-        return Diagonals(loops, self.rows(outward + loops), self.columns(inward + loops))
-
 
 TRANSITIONS: Mapping[str, TransitionKind] = MappingProxyType(
     {
         "walk": TransitionKind(
-            loops=lambda sums, _: (sums == 0).to(sums.dtype),
-            rows=torch.reciprocal,
-            columns=torch.ones_like,
+            loops=lambda sums, _: (sums == 0).astype(np.float64),
+            rows=lambda sums: 1.0 / sums,
+            columns=np.ones_like,
         ),
         "symmetric": TransitionKind(
-            loops=torch.full_like,
-            rows=torch.rsqrt,
-            columns=torch.rsqrt,
+            loops=np.full_like,
+            rows=lambda sums: sums**-0.5,
+            columns=lambda sums: sums**-0.5,
         ),
     }
 )
@@ -99,7 +77,11 @@ def transition_matrix(
     >>> (transition_matrix(adjacency, kind="symmetric") @ torch.eye(3)).tolist()
     [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
     """
-    return _diagonals(adjacency, kind).matrix(adjacency, dtype)
+    made = TRANSITIONS[kind]
+    loops = made.loops(adjacency.sum(axis=1), mean_weight(adjacency))
+    looped = _with_loops(adjacency, loops)
+    rows, columns = made.rows(looped.sum(axis=1)), made.columns(looped.sum(axis=0))
+    return _scaled(looped, rows, columns, dtype)
 
 
 def extended_transition(
@@ -117,23 +99,33 @@ def extended_transition(
     vertices keep the loops and scales they were trained with, and no edge leads from them to new
     ones. Edges that leave ``near`` are missing: walks from new vertices must end before them.
     """
-    outward = to_old.sum(axis=1) + to_new.sum(axis=1)
-    # Undirected edges of a new vertex arrive as often as they leave, though P' has one way only.
-    inward = to_new.sum(axis=0) if directed else outward
-    of_new = TRANSITIONS[kind].diagonals(
-        torch.from_numpy(outward), torch.from_numpy(inward), mean_weight(adjacency)
-    )
-    of_old, kept = _diagonals(adjacency, kind), torch.from_numpy(near)
-    pairs = zip(of_old, of_new, strict=True)
-    diagonals = Diagonals(*(torch.cat([old[kept], new]) for old, new in pairs))
-    above = sp.hstack([adjacency[near][:, near], sp.csr_array((len(near), len(outward)))])
-    below = sp.hstack([to_old[:, near], to_new])
-    return diagonals.matrix(sp.csr_array(sp.vstack([above, below])), torch.float32)
+    made, weight = TRANSITIONS[kind], mean_weight(adjacency)
+    old = _with_loops(adjacency, made.loops(adjacency.sum(axis=1), weight))
+    new = _with_loops(to_new, made.loops(to_old.sum(axis=1) + to_new.sum(axis=1), weight))
+    outward = to_old.sum(axis=1) + new.sum(axis=1)
+    # An undirected edge arrives as often as it leaves, although P' has it in one direction only.
+    inward = new.sum(axis=0) if directed else outward
+    above = sp.hstack([old[near][:, near], sp.csr_array((len(near), len(outward)))])
+    below = sp.hstack([to_old[:, near], new])
+    rows = np.concatenate([made.rows(old.sum(axis=1))[near], made.rows(outward)])
+    columns = np.concatenate([made.columns(old.sum(axis=0))[near], made.columns(inward)])
+    return _scaled(sp.csr_array(sp.vstack([above, below])), rows, columns, torch.float32)
 
 
-def _diagonals(adjacency: sp.csr_array, kind: str) -> Diagonals:
-    outward, inward = (torch.from_numpy(adjacency.sum(axis=axis)) for axis in (1, 0))
-    return TRANSITIONS[kind].diagonals(outward, inward, mean_weight(adjacency))
+def _with_loops(adjacency: sp.csr_array, loops: Vector) -> sp.csr_array:
+    """Return S + L."""
+    return sp.csr_array(adjacency + sp.diags_array(loops))
+
+
+def _scaled(
+    looped: sp.csr_array, rows: Vector, columns: Vector, dtype: torch.dtype
+) -> SparseMatrix:
+    """Return R (S + L) C."""
+    values = np.repeat(rows, np.diff(looped.indptr))
+    values *= columns[looped.indices]
+    values *= looped.data
+    scaled = sp.csr_array((values, looped.indices, looped.indptr), shape=looped.shape)
+    return SparseMatrix.from_scipy(scaled, dtype)
 
 
 LOOP = -1
@@ -214,17 +206,17 @@ class TransitionTemplate:
 
     def _scaled(self, values: Float[Tensor, " entries"], kind: str) -> Float[Tensor, " entries"]:
         """Return the entries of R (S + L) C, given those of S."""
-        kept = values[values > 0]
-        loops, rows, columns = TRANSITIONS[kind].diagonals(
-            self._sums(values, self.rows),
-            self._sums(values, self.columns),
-            float(kept.mean()) if len(kept) else 1.0,
-        )
-        looped = values.index_copy_(0, self.loops, loops)
-        return looped * rows[self.rows] * columns[self.columns]
+        made, kept = TRANSITIONS[kind], values[values > 0]
+        outward, inward = (self._sums(values, ends) for ends in (self.rows, self.columns))
+        loops = made.loops(outward, float(kept.mean()) if len(kept) else 1.0)
+        rows, columns = made.rows(outward + loops), made.columns(inward + loops)
+        values[self.loops] = torch.from_numpy(loops)
+        return values * torch.from_numpy(rows)[self.rows] * torch.from_numpy(columns)[self.columns]
 
     def _sums(self, values: Float[Tensor, " entries"], ends: Int[Tensor, " entries"]) -> Vector:
-        return values.new_zeros(len(self.loops)).index_add_(0, ends, values)
+        """Return the sums of the entries at these ends."""
+        sums: Vector = values.new_zeros(len(self.loops)).index_add_(0, ends, values).numpy()
+        return sums
 
 
 def _layout(
