@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from dmte.errors import ConfigError
 
@@ -33,11 +33,14 @@ class ObjectiveWeights:
 Encoder = Literal["word-average", "bilstm", "spectral", "features"]
 """Names of ``text.ENCODERS``."""
 
-FROZEN_ENCODERS = ("spectral", "features")
-"""Encoders whose X is fixed before training."""
-
 Transition = Literal["walk", "symmetric"]
-"""Names of ``diffusion.transition.TRANSITIONS``."""
+"""Names in ``diffusion.transition.TRANSITIONS``."""
+
+Activation = Literal["tanh", "none"]
+"""Names in ``diffusion.operators.ACTIVATIONS``."""
+
+Loss = Literal["pointwise", "ranking"]
+"""Names in ``training.objective.LOSSES``."""
 
 Half = Literal["both", "text", "structure"]
 """What of the vectors is compared."""
@@ -56,6 +59,32 @@ LARGEST_POWER = 4.0
 
 SPECTRAL_ONLY = ("letters", "word_weights")
 """What only the encoder spectral has a use for."""
+
+
+class EncoderTraits(NamedTuple):
+    """Properties of a text encoder that other settings depend on."""
+
+    is_frozen: bool = False
+    """X is fixed before training."""
+    reads_words: bool = True
+    """It reads texts, not the features of the vertices."""
+    reads_order: bool = False
+    """A text is more to it than a bag of words."""
+    has_word_settings: bool = False
+    """It has a use for the settings ``SPECTRAL_ONLY``."""
+    dim_multiple: int = 2
+    """``dim`` must be a multiple of it."""
+
+
+ENCODER_TRAITS: Mapping[str, EncoderTraits] = MappingProxyType(
+    {
+        "word-average": EncoderTraits(),
+        "bilstm": EncoderTraits(reads_order=True, dim_multiple=4),
+        "spectral": EncoderTraits(is_frozen=True, has_word_settings=True),
+        "features": EncoderTraits(is_frozen=True, reads_words=False),
+    }
+)
+"""The properties of every encoder in ``text.ENCODERS``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,12 +208,12 @@ class Settings:
     def _check_model(self) -> None:
         _check_choice("encoder", self.encoder, get_args(Encoder))
         self._check_spectral_only()
-        _check_choice("activation", self.activation, ("tanh", "none"))
+        _check_choice("activation", self.activation, get_args(Activation))
         _check_choice("transition", self.transition, get_args(Transition))
-        _check_choice("loss", self.loss, ("pointwise", "ranking"))
+        _check_choice("loss", self.loss, get_args(Loss))
         if self.has_frozen_encoder and not (self.text_diffusion or self.mixing):
             raise ConfigError("nothing is learned of fixed texts without diffusion or mixing")
-        multiple = 4 if self.encoder == "bilstm" else 2
+        multiple = self.encoder_traits.dim_multiple
         if self.dim is None:
             if not self.is_text_only:
                 raise ConfigError("dim can be left open only with fixed texts and no structure")
@@ -202,7 +231,7 @@ class Settings:
 
     def _check_spectral_only(self) -> None:
         for name in SPECTRAL_ONLY:
-            if getattr(self, name) and self.encoder != "spectral":
+            if getattr(self, name) and not self.encoder_traits.has_word_settings:
                 raise ConfigError(
                     f"{name} must be false or left out with the encoder {self.encoder!r}; "
                     "only 'spectral' has a use for it"
@@ -296,9 +325,14 @@ class Settings:
         return self.is_text_only and self.unit_rows
 
     @property
+    def encoder_traits(self) -> EncoderTraits:
+        """The properties of the encoder."""
+        return ENCODER_TRAITS[self.encoder]
+
+    @property
     def has_frozen_encoder(self) -> bool:
         """Whether X is fixed before training."""
-        return self.encoder in FROZEN_ENCODERS
+        return self.encoder_traits.is_frozen
 
     @property
     def half(self) -> int:
@@ -362,7 +396,8 @@ class Settings:
             if setting.name not in plain
         }
         known = plain | older
-        if known["encoder"] != "spectral":
+        traits = ENCODER_TRAITS.get(known["encoder"])
+        if traits is not None and not traits.has_word_settings:
             # Before they were refused they were stored as asked for, and changed nothing.
             known |= {name: False for name in SPECTRAL_ONLY if known[name] is True}
         return cls(**known)

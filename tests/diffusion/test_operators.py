@@ -1,6 +1,7 @@
 """Diffusion against dense powers of P, and the convolution against the paper's formulas."""
 
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from torch.autograd import gradcheck
 from torch.func import functional_call
 from torch.linalg import matrix_power
 
-from dmte.diffusion.operators import DiffusionConvolution, diffuse
+from dmte.diffusion.operators import ACTIVATIONS, DiffusionConvolution, diffuse
 from dmte.diffusion.transition import transition_matrix
 from dmte.kernels.sparse import SparseMatrix
 from dmte.network import TextualNetwork
+from dmte.settings import Activation
 
 NUM_VERTICES = 6
 DIM = 4
@@ -309,3 +311,23 @@ def test_the_filters_are_one_row_per_hop_drawn_from_the_generator() -> None:
     assert first.shape == (3, DIM)
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+def test_settings_name_every_activation() -> None:
+    assert set(get_args(Activation)) == set(ACTIVATIONS)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_gains_times_diffused_features_sum_to_the_embedding(
+    activation: str, transition: SparseMatrix, dense: Tensor
+) -> None:
+    features = random(NUM_VERTICES, DIM)
+    generator = torch.Generator().manual_seed(1)
+    convolution = ACTIVATIONS[activation](DIM, HOP_WEIGHTS, generator).double()
+    embedding: Tensor = convolution(transition, features)
+    for vertex in range(NUM_VERTICES):
+        diffused = torch.stack(
+            [(matrix_power(dense, hop) @ features)[vertex] for hop in range(len(HOP_WEIGHTS))]
+        ).numpy()
+        found = (convolution.gains(diffused) * diffused).sum(axis=0)
+        np.testing.assert_allclose(found, embedding[vertex].detach().numpy())

@@ -33,7 +33,7 @@ def topics() -> TextualNetwork:
 
 
 def test_hop_filters_are_a_sum_over_dense_powers(planted: TextualNetwork) -> None:
-    filters = HopFilters(5, (1.0, 0.7, 0.5))
+    filters = HopFilters(5, (1.0, 0.7, 0.5), torch.Generator())
     with torch.no_grad():
         filters.filters.add_(torch.randn(3, 5, generator=torch.Generator().manual_seed(0)))
     features = torch.randn(80, 5, generator=torch.Generator().manual_seed(1))
@@ -48,7 +48,7 @@ def test_hop_filters_are_a_sum_over_dense_powers(planted: TextualNetwork) -> Non
 
 def test_hop_filters_have_the_gradients_of_their_formula(planted: TextualNetwork) -> None:
     transition = transition_matrix(planted.adjacency(), torch.float64)
-    filters = HopFilters(3, (1.0, 0.7, 0.5)).double()
+    filters = HopFilters(3, (1.0, 0.7, 0.5), torch.Generator()).double()
     generator = torch.Generator().manual_seed(1)
     features = torch.randn(80, 3, generator=generator, dtype=torch.float64, requires_grad=True)
 
@@ -64,7 +64,7 @@ def test_hop_filters_have_the_gradients_of_their_formula(planted: TextualNetwork
 def test_filters_and_map_start_as_plain_diffusion(planted: TextualNetwork) -> None:
     features = torch.randn(80, 5, generator=torch.Generator().manual_seed(1))
     transition = transition_matrix(planted.adjacency())
-    mixed = SquareMap(5)(HopFilters(5, (1.0, 0.5))(transition, features))
+    mixed = SquareMap(5)(HopFilters(5, (1.0, 0.5), torch.Generator())(transition, features))
     torch.testing.assert_close(mixed, features + 0.5 * (transition @ features))
 
 
@@ -394,7 +394,7 @@ def test_networks_with_nothing_to_judge_by_are_embedded_and_not_learned_from(
     assert torch.isfinite(trained.embedding.vectors).all()
     parameters = dict(trained.model.named_parameters())
     assert torch.equal(parameters["mixing.matrix"], torch.eye(run.settings.half))
-    plain = HopFilters(run.settings.half, run.settings.hop_weights)
+    plain = HopFilters(run.settings.half, run.settings.hop_weights, torch.Generator())
     assert torch.equal(parameters["convolution.filters"], plain.filters)
 
 

@@ -36,7 +36,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.diffusion.operators import HopFilters
 from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError
 from dmte.inference.paths import Route, common_neighbors, linked, strongest_routes
@@ -329,27 +328,12 @@ def _side(
 ) -> _Side:
     """Return how the text half is made of a vertex, whose assembly multiplies it by ``scale``."""
     diffused = reach @ features
-    gains = _gains(model, diffused)
+    convolution = model.convolution
+    gains = np.ones_like(diffused) if convolution is None else convolution.gains(diffused)
     rows = (gains * diffused) @ mixing
     divisor = np.linalg.norm(rows.sum(axis=0)) if model.unit_rows else 1.0
     scale /= max(divisor, SMALLEST_LENGTH)
     return _Side(reach, scale * gains, scale * rows)
-
-
-def _gains(
-    model: DiffusionMaps, diffused: Float[np.ndarray, "hops dim"]
-) -> Float[np.ndarray, "hops dim"]:
-    """Return what the diffused texts of a vertex are multiplied with: g_ah, but for s_a."""
-    convolution = model.convolution
-    if convolution is None:
-        return np.ones_like(diffused)
-    filters = _plain(convolution.filters)
-    if isinstance(convolution, HopFilters):
-        return filters
-    inputs = filters * diffused
-    slopes = np.divide(np.tanh(inputs), inputs, out=np.ones_like(inputs), where=inputs != 0)
-    gains: np.ndarray = np.array(convolution.hop_weights)[:, None] * filters * slopes
-    return gains
 
 
 def _first_hop(reach: Float[np.ndarray, "hops items"]) -> list[int | None]:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from dmte.diffusion.operators import DiffusionConvolution, HopFilters
+from dmte.diffusion.operators import ACTIVATIONS
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.embedding.embedding import Embedding
 from dmte.kernels.sparse import SparseMatrix
@@ -36,11 +36,7 @@ def build_model(
     generator = generator_for(seed, "parameters")
     half, hop_weights = settings.half, settings.hop_weights
     encoder = ENCODERS[settings.encoder](vocabulary_size, half, generator)
-    convolution = (
-        DiffusionConvolution(half, hop_weights, generator)
-        if settings.activation == "tanh"
-        else HopFilters(half, hop_weights)
-    )
+    convolution = ACTIVATIONS[settings.activation](half, hop_weights, generator)
     structure = StructureEmbedding(
         num_linked, half, settings.structure_hop_weights or hop_weights, generator
     )

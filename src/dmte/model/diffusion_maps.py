@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dmte.diffusion.operators import DiffusionConvolution, HopFilters, diffuse
+from dmte.diffusion.operators import Filters, diffuse
 from dmte.diffusion.transition import transition_matrix
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.kernels.row_norms import divided_rows, unit_rows
@@ -49,7 +49,7 @@ class DiffusionMaps(nn.Module):
     def __init__(
         self,
         encoder: TextEncoder[Any, Any],
-        convolution: DiffusionConvolution | HopFilters | None,
+        convolution: Filters | None,
         structure: "StructureEmbedding | None",
         mixing: "SquareMap | None" = None,
         *,

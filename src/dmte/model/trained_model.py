@@ -78,7 +78,7 @@ class TrainedModel:
         Raises:
             ConfigError: No word of the text is known, or the model reads no words.
         """
-        if self.settings.encoder == "features":
+        if not self.settings.encoder_traits.reads_words:
             raise ConfigError(
                 "this model reads features and no words; embed the text as a new vertex with the "
                 "features that the same encoder gives it"

@@ -40,14 +40,14 @@ NUM_FOLDS = 3
 
 def auto_letters(settings: Settings, texts: TokenizedTexts) -> bool:
     """Return whether groups of letters are read beside words, which only spectral texts have."""
-    if settings.encoder != "spectral":
+    if not settings.encoder_traits.has_word_settings:
         return False
     return are_short(texts) if settings.letters is None else settings.letters
 
 
 def auto_word_weights(settings: Settings, held_back: int) -> bool:
     """Return whether weights of words are learned, when so many edges can be held back."""
-    if settings.encoder != "spectral":
+    if not settings.encoder_traits.has_word_settings:
         return False
     return _are_few(held_back) if settings.word_weights is None else settings.word_weights
 

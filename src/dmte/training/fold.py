@@ -30,7 +30,7 @@ from dmte.settings import Settings
 from dmte.text import EncoderInput, FrozenEncoder, LearnedWeights, SpectralWords
 from dmte.training.edges import SupervisedEdges, sample_unlinked
 from dmte.training.negative_sampling import NegativeSampler
-from dmte.training.objective import Scores, part_losses, ranking_losses, score_edges, weighted_sum
+from dmte.training.objective import LOSSES, Scores, score_edges, weighted_sum
 from dmte.training.validation import Best, ValidationEdges
 
 MAX_NEGATIVE_POOL = 4096
@@ -183,10 +183,7 @@ class Fold:
         negatives = sampler.draw(edges.source, edges.target, settings.num_negatives, generator)
         scores = self._scores(transition, edges.source, edges.target, negatives)
         weights = self.edges.relative(edges.weights, self.dtype)
-        if settings.loss == "ranking":
-            parts = ranking_losses(scores, weights, settings.sharpness)
-        else:
-            parts = part_losses(scores, weights)
+        parts = LOSSES[settings.loss](scores, weights, settings.sharpness)
         loss = weighted_sum(parts, settings.objective)
         self.optimizer.zero_grad()
         loss.backward()

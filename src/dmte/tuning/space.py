@@ -78,7 +78,7 @@ class Space:
             is_open = replace(start, structure=values["structure"], dim=OTHERWISE_OPEN).is_text_only
             values["dim"] = None if is_open else OTHERWISE_OPEN
         values |= {name: None for name in SPECTRAL_ONLY if values.get(name) == OPEN}
-        if start.encoder != "spectral":
+        if not start.encoder_traits.has_word_settings:
             values |= {name: False for name in SPECTRAL_ONLY if name in values}
         for name in ("learning_rate", "mixing_learning_rate", "sharpness", "noise_power"):
             values[name] = float(f"{values[name]:.3g}")  # More digits would only look precise.
