@@ -134,16 +134,16 @@ class SquareMap(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self._team = SINGLE_PROCESS
+        self._group = SINGLE_PROCESS
         self.matrix = nn.Parameter(torch.eye(dim))
 
     def forward(self, embedding: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
         """Return V M; a process multiplies its columns of V by its rows of M."""
-        return self._team.reduce_scatter(embedding @ self.matrix)
+        return self._group.reduce_scatter(embedding @ self.matrix)
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the rows of M that the own columns of V are multiplied by."""
-        self._team = group
+        self._group = group
         self.matrix = nn.Parameter(
             self.matrix.detach()[group.column_slice(len(self.matrix))].clone()
         )
@@ -158,16 +158,16 @@ class StructureEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.hop_weights = tuple(hop_weights)
-        self._team = SINGLE_PROCESS
+        self._group = SINGLE_PROCESS
         self.table = truncated_gaussian(num_vertices, dim, generator)
 
     def forward(self) -> Float[Tensor, "vertices dim"]:
         """Return V_s: the rows of E_s, those longer than 1 scaled to length 1."""
-        return divided_rows(self.table, 1.0, self._team)
+        return divided_rows(self.table, 1.0, self._group)
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the own columns of E_s."""
-        self._team = group
+        self._group = group
         self.table = nn.Parameter(
             self.table.detach()[:, group.column_slice(self.table.shape[1])].clone()
         )

@@ -71,30 +71,30 @@ class BiLSTM(TextEncoder[TokenizedTexts, SortedTexts]):
         super().__init__(vocabulary_size, dim, generator)
         if dim % 2:
             raise ConfigError(f"a Bi-LSTM needs an even width of text vectors, not {dim}")
-        self._team = SINGLE_PROCESS
+        self._group = SINGLE_PROCESS
         self.words = truncated_gaussian(vocabulary_size, dim, generator)
         self.there = _lstm(dim, generator)
         self.back = _lstm(dim, generator)
 
     def prepare(self, texts: TokenizedTexts) -> SortedTexts:
         """Return ``texts`` cut at ``MAX_WORDS`` and sorted by length."""
-        return SortedTexts.of(texts, self._team)
+        return SortedTexts.of(texts, self._group)
 
     def forward(self, prepared: SortedTexts) -> Float[Tensor, "texts dim"]:
         """Return the mean hidden state of every text."""
-        words = self._team.all_gather(self.words, self.dim)
+        words = self._group.all_gather(self.words, self.dim)
         # The zero keeps the result tied to the parameters when there is no word at all.
         features = words.new_zeros(prepared.num_texts, self.dim) + 0 * words.sum()
         if prepared.blocks:
             sums = torch.cat([self._summed_states(block, words) for block in prepared.blocks])
             means = sums / prepared.lengths.unsqueeze(1)
             features = features.index_copy(0, prepared.order, means)
-        return self._team.reduce_scatter(features)
+        return self._group.reduce_scatter(features)
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the own columns of the word vectors, and read only some of the texts."""
         self.words = nn.Parameter(self.words.detach()[:, group.column_slice(self.dim)].clone())
-        self._team = group
+        self._group = group
         return {"words": 1}
 
     @classmethod
