@@ -127,7 +127,9 @@ def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: Textua
     run = TrainingRun(topics, Settings(dim=64, epochs=3), seed=0)
     for _ in run.epochs():
         pass
-    held_back = [fold.held_back.edges.tolist() for fold in run.folds if fold.held_back]
+    held_back = [
+        fold.validation_edges.edges.tolist() for fold in run.folds if fold.validation_edges
+    ]
     assert len(held_back) == 3
     first, second, third = held_back
     assert first != second != third != first
@@ -431,8 +433,8 @@ def test_self_loops_stay_in_p_and_are_not_asked_about(topics: TextualNetwork) ->
     run = TrainingRun(network, Settings(epochs=1, dim=64), seed=0)
     for fold in run.folds:
         assert (fold.train.edges[:, 0] == fold.train.edges[:, 1]).sum() == 10
-        assert fold.held_back is not None
-        assert (fold.held_back.edges[:, 0] != fold.held_back.edges[:, 1]).all()
+        assert fold.validation_edges is not None
+        assert (fold.validation_edges.edges[:, 0] != fold.validation_edges.edges[:, 1]).all()
 
 
 def test_a_step_works_out_only_the_vectors_that_it_asks_about(

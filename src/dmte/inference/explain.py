@@ -332,8 +332,8 @@ def _side(
     gains = np.ones_like(diffused) if convolution is None else convolution.gains(diffused)
     rows = (gains * diffused) @ mixing
     divisor = np.linalg.norm(rows.sum(axis=0)) if model.unit_rows else 1.0
-    scale /= max(divisor, SMALLEST_LENGTH)
-    return _Side(reach, scale * gains, scale * rows)
+    scaled = scale / max(float(divisor), SMALLEST_LENGTH)
+    return _Side(reach, scaled * gains, scaled * rows)
 
 
 def _first_hop(reach: Float[np.ndarray, "hops items"]) -> list[int | None]:

@@ -51,7 +51,7 @@ class Assembly:
     @property
     def text_weight(self) -> float:
         """√(1 - β), the factor of the text half."""
-        return (1 - self.share) ** 0.5
+        return half_weights(self.share)[0]
 
     def vectors(
         self,
@@ -73,7 +73,13 @@ def combine_halves(
         return text
     if share == 0:
         return torch.cat([text, structure], dim=1)
-    return torch.cat([text * (1 - share) ** 0.5, structure * share**0.5], dim=1)
+    of_text, of_structure = half_weights(share)
+    return torch.cat([text * of_text, structure * of_structure], dim=1)
+
+
+def half_weights(share: float) -> tuple[float, float]:
+    """Return √(1 - β) and √β."""
+    return (1 - share) ** 0.5, share**0.5
 
 
 def scale_by_degree(
