@@ -10,8 +10,8 @@ made of: hops h, vertices k whose texts came along, and words w of these texts.
     no diffusion            g_a0 = s_a
 
 with s_a = 1 / length where rows have length 1, else 1, times √(1 - β) where links alone have a
-share β of the score (``walk_half``) and times the length that the edges of a give its vector
-(``lengths``); M the square matrix, or none; a_kw the
+share β of the score (``model.assemble``) and times the length that the edges of a give its vector
+(its degree); M the square matrix, or none; a_kw the
 amount of word w in text k and d_w its vector. Under a tanh this is a rule, not a property: what
 goes in together comes out shared in proportion to what each brought in, before the tanh. Hops add
 up without it.

@@ -22,8 +22,8 @@ script, the paper's recipe, seeds 0 and 1; the whole vector, then the structure 
     diffusion map          91.22 93.07 / 85.64 87.66       93.65 93.83 / 83.90 83.60
     objective's maximum    91.35 93.17 / 85.95 88.10       93.71 93.82 / 85.15 84.27
 
-Where walks end (``walk_half``), which is not learned, a new vertex gets the mean of its neighbors,
-since its walks go on from there. Its vector is as long as its own edges make it (``lengths``).
+In a random structure half (``diffusion.random_projection``) a new vertex gets the mean of its
+neighbors, since its walks continue from there. Its own edges give its vector the length.
 
 The maximum gains 0.13 at most where it counts, and every step to it looks at every old vertex.
 The others only look at what a walker reaches: the cost is that of one propagation over the old
@@ -226,7 +226,7 @@ def _structure_half(
 
 
 def _new_degrees(network: TextualNetwork, extension: Extension) -> Float[np.ndarray, " new"]:
-    """Return d of the new vertices, as ``lengths`` counts it: their edges as they are in P'."""
+    """Return d of the new vertices, as ``assemble.degrees`` counts it, by their edges in P'."""
     outward = extension.to_old.sum(axis=1) + extension.to_new.sum(axis=1)
     # Where edges lead both ways, as many arrive as leave.
     inward = extension.to_new.sum(axis=0) if network.directed else outward

@@ -34,7 +34,7 @@ class DirectedEdges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupervisedEdges:
-    """The distinct edges of a network among those who take part, which are numbered anew."""
+    """The distinct edges of a network among the vertices that take part, numbered from 0."""
 
     members: Int[Tensor, " members"]
     """The vertices that take part, ascending; vertex k here is vertex members[k] there."""
@@ -48,7 +48,7 @@ class SupervisedEdges:
     ) -> "SupervisedEdges":
         """Return the edges of ``network``, duplicates added up.
 
-        Whoever has an edge takes part, and ``others``.
+        Includes every vertex with an edge, plus ``others``.
         """
         edges, weights = network.distinct_edges()
         mentioned = edges.flatten() if others is None else torch.cat([edges.flatten(), others])
