@@ -156,6 +156,7 @@ class TransitionTemplate:
     """The entries column by column."""
     by_row: Layout
     by_column: Layout
+    directed: bool
 
     @classmethod
     def of(
@@ -187,6 +188,7 @@ class TransitionTemplate:
             to_transpose=turned,
             by_row=_layout(rows, columns, num_vertices),
             by_column=_layout(columns[turned], rows[turned], num_vertices),
+            directed=directed,
         )
 
     def transition(
@@ -207,7 +209,8 @@ class TransitionTemplate:
     def _scaled(self, values: Float[Tensor, " entries"], kind: str) -> Float[Tensor, " entries"]:
         """Return the entries of R (S + L) C, given those of S."""
         made, kept = TRANSITIONS[kind], values[values > 0]
-        outward, inward = (self._sums(values, ends) for ends in (self.rows, self.columns))
+        outward = self._sums(values, self.rows)
+        inward = self._sums(values, self.columns) if self.directed else outward
         loops = made.loops(outward, float(kept.mean()) if len(kept) else 1.0)
         rows, columns = made.rows(outward + loops), made.columns(inward + loops)
         values[self.loops] = torch.from_numpy(loops)
