@@ -17,7 +17,8 @@ import torch.distributed as dist
 from safetensors.torch import save_file
 
 from dmte.cli import main
-from dmte.distributed.group import GlooGroup, ProcessGroup
+from dmte.distributed.gloo import GlooGroup
+from dmte.distributed.group import ProcessGroup
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
 from dmte.training.method import DmteMethod

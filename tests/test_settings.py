@@ -19,12 +19,12 @@ from dmte.evaluation import PROTOCOLS
 from dmte.plotting.curves import MEASURES
 from dmte.plotting.map import TITLES
 from dmte.settings import (
-    FROZEN_ENCODERS,
+    ENCODER_TRAITS,
     PAPER,
     PARTS,
     RECIPES,
-    SPECTRAL_ONLY,
     VARIANTS,
+    WORD_SETTINGS,
     Encoder,
     Measure,
     ObjectiveWeights,
@@ -178,7 +178,7 @@ def test_the_names_of_a_choice_are_those_of_its_table(
 
 def test_frozen_encoders_are_those_whose_class_is_frozen() -> None:
     frozen = {name for name, encoder in ENCODERS.items() if issubclass(encoder, FrozenEncoder)}
-    assert set(FROZEN_ENCODERS) == frozen
+    assert {name for name, traits in ENCODER_TRAITS.items() if traits.is_frozen} == frozen
 
 
 def test_settings_load_no_torch() -> None:
@@ -186,7 +186,7 @@ def test_settings_load_no_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize("name", SPECTRAL_ONLY)
+@pytest.mark.parametrize("name", WORD_SETTINGS)
 @pytest.mark.parametrize("start", [*VARIANTS.values(), Settings(encoder="features")])
 def test_what_only_spectral_texts_have_is_refused_of_others(name: str, start: Settings) -> None:
     values: dict[str, Any] = {field.name: getattr(start, field.name) for field in fields(start)}

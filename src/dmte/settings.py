@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from types import MappingProxyType
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from dmte.constraints import Above, AtLeast, Range, Weights, check_fields
 from dmte.errors import ConfigError
@@ -22,10 +22,10 @@ Transition = Literal["walk", "symmetric"]
 """Names in ``diffusion.transition.TRANSITIONS``."""
 
 Activation = Literal["tanh", "none"]
-"""Nonlinearity of a hop before hops are summed."""
+"""Names in ``diffusion.operators.ACTIVATIONS``: nonlinearity of a hop before hops are summed."""
 
 Loss = Literal["pointwise", "ranking"]
-"""Loss of each part of the objective."""
+"""Names in ``training.objective.LOSSES``."""
 
 Half = Literal["both", "text", "structure"]
 """Part of the vectors that is compared."""
@@ -51,11 +51,34 @@ Fraction = Annotated[float, Range(0, 1, closed=False)]
 HopWeights = Annotated[tuple[float, ...], Weights()]
 PartWeight = Annotated[float, AtLeast(0)]
 
-FROZEN_ENCODERS = ("spectral", "features")
-"""Encoders whose X is fixed before training."""
+WORD_SETTINGS = ("letters", "word_weights")
+"""Settings that only some encoders use (``EncoderTraits.has_word_settings``)."""
 
-SPECTRAL_ONLY = ("letters", "word_weights")
-"""Settings that only the encoder ``"spectral"`` uses."""
+
+class EncoderTraits(NamedTuple):
+    """Properties of a text encoder that other settings depend on."""
+
+    is_frozen: bool = False
+    """X is fixed before training."""
+    reads_words: bool = True
+    """It reads texts, not the features of the vertices."""
+    reads_order: bool = False
+    """It depends on the order of the words."""
+    has_word_settings: bool = False
+    """It uses the settings ``WORD_SETTINGS``."""
+    dim_multiple: int = 2
+    """``dim`` must be a multiple of it."""
+
+
+ENCODER_TRAITS: Mapping[str, EncoderTraits] = MappingProxyType(
+    {
+        "word-average": EncoderTraits(),
+        "bilstm": EncoderTraits(reads_order=True, dim_multiple=4),
+        "spectral": EncoderTraits(is_frozen=True, has_word_settings=True),
+        "features": EncoderTraits(is_frozen=True, reads_words=False),
+    }
+)
+"""The properties of every encoder in ``text.ENCODERS``."""
 
 PARTS = ("text_text", "structure_structure", "structure_text", "text_structure")
 """Parts of the objective (Eq. 8)."""
@@ -201,9 +224,10 @@ class Settings:
     def _rules(self) -> Iterator[tuple[bool, str]]:
         """Yield every rule between fields: whether it holds, and the message if it does not."""
         encoder = repr(self.encoder)
-        for name in SPECTRAL_ONLY:
+        traits = self.encoder_traits
+        for name in WORD_SETTINGS:
             yield (
-                not getattr(self, name) or self.encoder == "spectral",
+                not getattr(self, name) or traits.has_word_settings,
                 f"{name} must be false or left out with the encoder {encoder}; "
                 "only 'spectral' uses it",
             )
@@ -216,10 +240,9 @@ class Settings:
             "dim must be a number unless the encoder is frozen (spectral, features) "
             "and there is no structure half",
         )
-        multiple = 4 if self.encoder == "bilstm" else 2
         yield (
-            (self.dim or 0) % multiple == 0,
-            f"dim must be a multiple of {multiple} with the encoder {encoder}, not {self.dim}",
+            (self.dim or 0) % traits.dim_multiple == 0,
+            f"dim must be a multiple of {traits.dim_multiple} with the encoder {encoder}, not {self.dim}",
         )
         for name in ("structure_share", "degree_power"):
             yield (
@@ -252,9 +275,14 @@ class Settings:
         return min(size, max(1, int(HIDDEN_SHARE * num_edges))) if self.hide_supervised else size
 
     @property
+    def encoder_traits(self) -> EncoderTraits:
+        """The properties of the encoder."""
+        return ENCODER_TRAITS[self.encoder]
+
+    @property
     def has_frozen_encoder(self) -> bool:
         """Whether X is fixed before training."""
-        return self.encoder in FROZEN_ENCODERS
+        return self.encoder_traits.is_frozen
 
     @property
     def is_text_only(self) -> bool:
@@ -334,9 +362,10 @@ class Settings:
             if setting.name not in plain
         }
         known = plain | older
-        if known["encoder"] != "spectral":
+        traits = ENCODER_TRAITS.get(known["encoder"])
+        if traits is not None and not traits.has_word_settings:
             # Before they were checked they were stored as given, without effect.
-            known |= {name: False for name in SPECTRAL_ONLY if known[name] is True}
+            known |= {name: False for name in WORD_SETTINGS if known[name] is True}
         return cls(**known)
 
 

@@ -1,6 +1,7 @@
 """Diffusion against dense powers of P, and the convolution against the paper's formulas."""
 
 import math
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,10 +12,11 @@ from torch.autograd import gradcheck
 from torch.func import functional_call
 from torch.linalg import matrix_power
 
-from dmte.diffusion.operators import DiffusionConvolution, diffuse
-from dmte.diffusion.transition import symmetric_matrix, transition_matrix
+from dmte.diffusion.operators import ACTIVATIONS, DiffusionConvolution, diffuse
+from dmte.diffusion.transition import transition_matrix
 from dmte.kernels.sparse import SparseMatrix
 from dmte.network import TextualNetwork
+from dmte.settings import Activation
 
 NUM_VERTICES = 6
 DIM = 4
@@ -137,7 +139,9 @@ def test_the_transition_matrix_is_single_precision_unless_asked(adjacency: sp.cs
 def test_the_symmetric_matrix_is_its_formula(*, directed: bool) -> None:
     weights = np.array([[0, 2, 0, 1.0], [2, 0, 3, 0], [0, 3, 0, 0], [1, 0, 0, 0]])
     dense = np.triu(weights) if directed else weights
-    found = symmetric_matrix(sp.csr_array(dense), torch.float64) @ torch.eye(4).double()
+    found = (
+        transition_matrix(sp.csr_array(dense), torch.float64, "symmetric") @ torch.eye(4).double()
+    )
     kept = dense + np.eye(4) * 2.0  # The mean of 1, 2 and 3.
     slow = kept / np.sqrt(np.outer(kept.sum(axis=1), kept.sum(axis=0)))
     np.testing.assert_allclose(found.numpy(), slow)
@@ -146,7 +150,10 @@ def test_the_symmetric_matrix_is_its_formula(*, directed: bool) -> None:
 def test_the_unit_of_the_weights_does_not_change_the_symmetric_matrix(
     adjacency: sp.csr_array,
 ) -> None:
-    one, other = (to_dense(symmetric_matrix(s, torch.float64)) for s in (adjacency, adjacency * 7))
+    one, other = (
+        to_dense(transition_matrix(s, torch.float64, "symmetric"))
+        for s in (adjacency, adjacency * 7)
+    )
     torch.testing.assert_close(one, other)
 
 
@@ -304,3 +311,23 @@ def test_the_filters_are_one_row_per_hop_drawn_from_the_generator() -> None:
     assert first.shape == (3, DIM)
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+def test_settings_name_every_activation() -> None:
+    assert set(get_args(Activation)) == set(ACTIVATIONS)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_gains_times_diffused_features_sum_to_the_embedding(
+    activation: str, transition: SparseMatrix, dense: Tensor
+) -> None:
+    features = random(NUM_VERTICES, DIM)
+    generator = torch.Generator().manual_seed(1)
+    convolution = ACTIVATIONS[activation](DIM, HOP_WEIGHTS, generator).double()
+    embedding: Tensor = convolution(transition, features)
+    for vertex in range(NUM_VERTICES):
+        diffused = torch.stack(
+            [(matrix_power(dense, hop) @ features)[vertex] for hop in range(len(HOP_WEIGHTS))]
+        ).numpy()
+        found = (convolution.gains(diffused) * diffused).sum(axis=0)
+        np.testing.assert_allclose(found, embedding[vertex].detach().numpy())

@@ -22,7 +22,8 @@ import torch.distributed as dist
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.distributed.group import SINGLE_PROCESS, GlooGroup, ProcessGroup, run_on_all
+from dmte.distributed.gloo import GlooGroup
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup, run_on_all
 from dmte.distributed.launcher import refuse_separate_folders
 from dmte.distributed.shared_tables import write_tables
 from dmte.errors import (
@@ -294,7 +295,7 @@ def test_where_tables_find_no_room_all_processes_are_told(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     full = Path("/dev/full")
     monkeypatch.setattr(
-        "dmte.distributed.group.write_tables", lambda _, tables: write_tables(full, tables)
+        "dmte.distributed.gloo.write_tables", lambda _, tables: write_tables(full, tables)
     )
 
     def keep(group: ProcessGroup) -> str:

@@ -126,7 +126,7 @@ def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork
     power = chosen.settings.degree_power
     assert power in POWERS
     assert power > 0
-    assert chosen.model.degree_power == power
+    assert chosen.assembly.power == power
     assert task.auc(chosen.embedding) > task.auc(plain.embedding) + 0.005
     # Directions stay, and with them what is similar.
     torch.testing.assert_close(normalize(chosen.embedding.vectors), plain.embedding.vectors)
@@ -188,7 +188,7 @@ def test_a_model_with_lengths_is_stored_and_read_again(
     longer.save(tmp_path / "model")
     again = TrainedModel.load(tmp_path / "model")
     assert again.settings == longer.settings
-    assert again.model.degree_power == 0.5
+    assert again.assembly.power == 0.5
     assert torch.equal(again.embedding.vectors, longer.embedding.vectors)
 
 

@@ -1,7 +1,7 @@
 """The guarantees of text/encoder.py for every encoder; the word average against Eq. 2."""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import torch
@@ -9,10 +9,13 @@ from torch import Tensor
 from torch.autograd import gradcheck
 from torch.func import functional_call
 
+from dmte.errors import ConfigError
+from dmte.settings import ENCODER_TRAITS, Encoder
 from dmte.text import (
     ENCODERS,
     EncoderInput,
     FeatureRows,
+    FrozenEncoder,
     PrecomputedFeatures,
     SpectralWords,
     TextEncoder,
@@ -49,6 +52,26 @@ def make(name: str, seed: int = 0) -> TextEncoder[Any, Any]:
 def as_features(texts: list[str]) -> FeatureRows:
     """Convert texts to features as an external model might, here word frequencies."""
     return FeatureRows(torch.from_numpy(VOCABULARY.encode(texts).bag_of_words().toarray()))
+
+
+def test_settings_have_the_properties_of_every_encoder() -> None:
+    assert set(get_args(Encoder)) == set(ENCODERS) == set(ENCODER_TRAITS)
+    for name, kind in ENCODERS.items():
+        traits = ENCODER_TRAITS[name]
+        assert traits.is_frozen == issubclass(kind, FrozenEncoder), name
+        assert traits.reads_words != issubclass(kind, PrecomputedFeatures), name
+        assert traits.has_word_settings == issubclass(kind, SpectralWords), name
+        has_parts = make(name).word_parts(VOCABULARY.encode(TEXTS)) if traits.reads_words else None
+        assert (traits.reads_words and not traits.reads_order) == (has_parts is not None), name
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_every_width_that_settings_accept_makes_an_encoder(name: str) -> None:
+    half = ENCODER_TRAITS[name].dim_multiple // 2
+    assert ENCODERS[name](3, half, torch.Generator()).dim == half
+    if half > 1:
+        with pytest.raises(ConfigError):
+            ENCODERS[name](3, half // 2, torch.Generator())
 
 
 @pytest.fixture(params=list(EVERY_ENCODER))

@@ -1,11 +1,8 @@
 """The edges a step learns from: numbered anew, in both directions, hidden from P or held back."""
 
-import pytest
 import torch
 
-from dmte.diffusion.transition import TRANSITIONS, TransitionTemplate
 from dmte.network import TextualNetwork
-from dmte.network.textual_network import adjacency_matrix
 from dmte.training.edges import SupervisedEdges, sample_unlinked
 from dmte.training.validation import split_validation
 
@@ -70,30 +67,6 @@ def test_out_degrees_are_the_row_sums_of_s() -> None:
         edges = SupervisedEdges.of(network)
         sums = torch.from_numpy(network.adjacency().sum(axis=1))
         torch.testing.assert_close(edges.out_degrees(), sums[edges.members])
-
-
-def test_hidden_edges_leave_p_in_both_directions() -> None:
-    edges = SupervisedEdges.of(network_of([[0, 1], [1, 2]]))
-    hidden = TransitionTemplate.of(edges).transition("walk", without=torch.tensor([0]))
-    assert (hidden @ torch.eye(3)).tolist() == [[1, 0, 0], [0, 0, 1], [0, 1, 0]]
-
-
-@pytest.mark.parametrize("directed", [False, True])
-@pytest.mark.parametrize("kind", list(TRANSITIONS))
-@pytest.mark.parametrize("without", [[], [0], [1, 3, 4], [0, 1, 2, 3, 4, 5]])
-def test_p_without_edges_is_p_of_a_network_without_them(
-    kind: str, without: list[int], *, directed: bool
-) -> None:
-    """Edges 1 and 4 are each other's opposites, 2 is a self-loop; vertex 6 has no edge."""
-    pairs = [[0, 1], [1, 2], [3, 3], [4, 5], [2, 1] if directed else [0, 4], [5, 0]]
-    edges = SupervisedEdges.of(network_of(pairs, directed=directed), torch.tensor([6]))
-    hidden = {frozenset(edges.edges[number].tolist()) for number in without}
-    kept = torch.tensor([frozenset(pair) not in hidden for pair in edges.edges.tolist()])
-    fewer = adjacency_matrix(edges.edges[kept], edges.weights[kept], 7, directed=directed)
-    found = TransitionTemplate.of(edges).transition(kind, torch.tensor(without, dtype=torch.int64))
-    slow = TRANSITIONS[kind](fewer, torch.float32)
-    torch.testing.assert_close(found @ torch.eye(7), slow @ torch.eye(7))
-    torch.testing.assert_close(found.transpose() @ torch.eye(7), slow.transpose() @ torch.eye(7))
 
 
 def test_nothing_is_held_back_unless_asked(planted: TextualNetwork) -> None:

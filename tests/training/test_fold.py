@@ -146,14 +146,14 @@ def test_validation_diffuses_over_training_edges_only() -> None:
     )
     run = TrainingRun(network, settings, seed=0)
     seen = run.folds[0].train.adjacency()
-    assert run.folds[0].held_back is not None
-    for i, j in run.folds[0].held_back.edges.tolist():
+    assert run.folds[0].validation_edges is not None
+    for i, j in run.folds[0].validation_edges.edges.tolist():
         assert seen[i, j] == 0
     (report,) = run.epochs()
     train = TrainingRun(run.folds[0].train, SETTINGS, seed=0)
     train.folds[0].model.load_state_dict(run.folds[0].model.state_dict())
     embedding = train.result().embedding
-    held_back = run.folds[0].held_back
+    held_back = run.folds[0].validation_edges
     wins = [
         float(p > n) + float(p == n) / 2
         for p in embedding.score(held_back.edges)

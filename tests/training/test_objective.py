@@ -1,6 +1,7 @@
 """The four parts of the objective against the paper's formula, edge by edge in plain floats."""
 
 import math
+from typing import get_args
 
 import pytest
 import scipy.sparse as sp
@@ -12,9 +13,9 @@ from torch.func import functional_call
 from dmte.diffusion.operators import DiffusionConvolution
 from dmte.diffusion.transition import transition_matrix
 from dmte.model.diffusion_maps import DiffusionMaps, Halves, StructureEmbedding
-from dmte.settings import PARTS, ObjectiveWeights
+from dmte.settings import PARTS, Loss, ObjectiveWeights
 from dmte.text import Vocabulary, WordAverage
-from dmte.training.objective import Scores, part_losses, score_edges, weighted_sum
+from dmte.training.objective import LOSSES, Scores, part_losses, score_edges, weighted_sum
 
 NUM_VERTICES = 6
 DIM = 3
@@ -220,3 +221,7 @@ def test_gradients_from_the_parameters_to_the_loss_are_those_of_finite_differenc
     inputs = tuple(value.requires_grad_() for value in values.values())
     assert gradcheck(loss, inputs)
     assert all(gradient.count_nonzero() for gradient in torch.autograd.grad(loss(*inputs), inputs))
+
+
+def test_settings_name_every_loss() -> None:
+    assert set(get_args(Loss)) == set(LOSSES)

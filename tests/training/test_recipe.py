@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.diffusion.operators import HopFilters
-from dmte.diffusion.transition import symmetric_matrix, transition_matrix
+from dmte.diffusion.transition import transition_matrix
 from dmte.errors import TrainingError
 from dmte.evaluation import METHODS, strict_task
 from dmte.model.build import embed_network
@@ -33,7 +33,7 @@ def topics() -> TextualNetwork:
 
 
 def test_hop_filters_are_a_sum_over_dense_powers(planted: TextualNetwork) -> None:
-    filters = HopFilters(5, (1.0, 0.7, 0.5))
+    filters = HopFilters(5, (1.0, 0.7, 0.5), torch.Generator())
     with torch.no_grad():
         filters.filters.add_(torch.randn(3, 5, generator=torch.Generator().manual_seed(0)))
     features = torch.randn(80, 5, generator=torch.Generator().manual_seed(1))
@@ -48,7 +48,7 @@ def test_hop_filters_are_a_sum_over_dense_powers(planted: TextualNetwork) -> Non
 
 def test_hop_filters_have_the_gradients_of_their_formula(planted: TextualNetwork) -> None:
     transition = transition_matrix(planted.adjacency(), torch.float64)
-    filters = HopFilters(3, (1.0, 0.7, 0.5)).double()
+    filters = HopFilters(3, (1.0, 0.7, 0.5), torch.Generator()).double()
     generator = torch.Generator().manual_seed(1)
     features = torch.randn(80, 3, generator=generator, dtype=torch.float64, requires_grad=True)
 
@@ -64,7 +64,7 @@ def test_hop_filters_have_the_gradients_of_their_formula(planted: TextualNetwork
 def test_filters_and_map_start_as_plain_diffusion(planted: TextualNetwork) -> None:
     features = torch.randn(80, 5, generator=torch.Generator().manual_seed(1))
     transition = transition_matrix(planted.adjacency())
-    mixed = SquareMap(5)(HopFilters(5, (1.0, 0.5))(transition, features))
+    mixed = SquareMap(5)(HopFilters(5, (1.0, 0.5), torch.Generator())(transition, features))
     torch.testing.assert_close(mixed, features + 0.5 * (transition @ features))
 
 
@@ -105,7 +105,7 @@ def test_it_starts_from_diffused_texts_and_keeps_the_start_if_learning_does_not_
     assert run.best.auc == start
     encoder = run.result().model.encoder
     features = encoder.prepare(run.vocabulary.encode(topics.texts))
-    transition = symmetric_matrix(topics.adjacency())
+    transition = transition_matrix(topics.adjacency(), kind="symmetric")
     mixed, power = features.clone(), features
     for weight in settings.hop_weights[1:]:
         power = transition @ power
@@ -127,7 +127,9 @@ def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: Textua
     run = TrainingRun(topics, Settings(dim=64, epochs=3), seed=0)
     for _ in run.epochs():
         pass
-    held_back = [fold.held_back.edges.tolist() for fold in run.folds if fold.held_back]
+    held_back = [
+        fold.validation_edges.edges.tolist() for fold in run.folds if fold.validation_edges
+    ]
     assert len(held_back) == 3
     first, second, third = held_back
     assert first != second != third != first
@@ -394,7 +396,7 @@ def test_networks_with_nothing_to_judge_by_are_embedded_and_not_learned_from(
     assert torch.isfinite(trained.embedding.vectors).all()
     parameters = dict(trained.model.named_parameters())
     assert torch.equal(parameters["mixing.matrix"], torch.eye(run.settings.half))
-    plain = HopFilters(run.settings.half, run.settings.hop_weights)
+    plain = HopFilters(run.settings.half, run.settings.hop_weights, torch.Generator())
     assert torch.equal(parameters["convolution.filters"], plain.filters)
 
 
@@ -431,8 +433,8 @@ def test_self_loops_stay_in_p_and_are_not_asked_about(topics: TextualNetwork) ->
     run = TrainingRun(network, Settings(epochs=1, dim=64), seed=0)
     for fold in run.folds:
         assert (fold.train.edges[:, 0] == fold.train.edges[:, 1]).sum() == 10
-        assert fold.held_back is not None
-        assert (fold.held_back.edges[:, 0] != fold.held_back.edges[:, 1]).all()
+        assert fold.validation_edges is not None
+        assert (fold.validation_edges.edges[:, 0] != fold.validation_edges.edges[:, 1]).all()
 
 
 def test_a_step_works_out_only_the_vectors_that_it_asks_about(

@@ -12,8 +12,7 @@ from torch.nn.functional import normalize
 from dmte.diffusion.random_projection import HOP_WEIGHTS, walk_features
 from dmte.evaluation import strict_task
 from dmte.metrics import PairScores
-from dmte.model.assemble import joined
-from dmte.model.assemble import shared as shared_scores
+from dmte.model.assemble import combine_halves, combine_scores
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
@@ -59,13 +58,13 @@ def test_walks_end_where_dense_powers_say(planted: TextualNetwork) -> None:
 def test_a_score_is_shared_between_text_and_walks() -> None:
     generator = torch.Generator().manual_seed(0)
     text, walks = (normalize(torch.randn(5, 4, generator=generator)) for _ in range(2))
-    both = joined(text, walks, 0.3)
+    both = combine_halves(text, walks, 0.3)
     torch.testing.assert_close(both @ both.T, 0.7 * text @ text.T + 0.3 * walks @ walks.T)
     torch.testing.assert_close(both.norm(dim=1), torch.ones(5))
     by_text, by_walks, by_both = (
         PairScores(one[:1] @ one[1], one[:1] @ one[2]) for one in (text, walks, both)
     )
-    torch.testing.assert_close(tuple(shared_scores(by_text, by_walks, 0.3)), tuple(by_both))
+    torch.testing.assert_close(tuple(combine_scores(by_text, by_walks, 0.3)), tuple(by_both))
 
 
 def judged(lead: float, *, num_edges: int = 500, seed: int = 0) -> PairScores:
@@ -141,7 +140,7 @@ def test_a_model_with_walks_is_stored_and_read_again(shared: TrainedModel, tmp_p
     shared.save(tmp_path / "model")
     again = TrainedModel.load(tmp_path / "model")
     assert again.settings == shared.settings
-    assert again.model.structure_share == 0.3
+    assert again.assembly.share == 0.3
     assert torch.equal(again.embedding.vectors, shared.embedding.vectors)
     text = shared.network.texts[3]
     assert torch.equal(again.embed_text(text), shared.embed_text(text))

@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from dmte.settings import RECIPES, SPECTRAL_ONLY, Settings
+from dmte.settings import RECIPES, WORD_SETTINGS, Settings
 from dmte.tuning.space import OPEN, SPACE, Choice, Space, Whole
 
 
@@ -26,9 +26,9 @@ def test_every_combination_of_choices_is_settings(space: Space) -> None:
     for options in itertools.product(*choices.values()):
         point = start | dict(zip(choices, options, strict=True))
         found = space.settings_of(point)
-        for name in set(choices) - {"recipe", "dim", *SPECTRAL_ONLY}:
+        for name in set(choices) - {"recipe", "dim", *WORD_SETTINGS}:
             assert getattr(found, name) == point[name]
-        for name in set(choices) & set(SPECTRAL_ONLY):
+        for name in set(choices) & set(WORD_SETTINGS):
             told = None if point[name] == OPEN else point[name]
             assert getattr(found, name) is (told if found.encoder == "spectral" else False)
 

@@ -12,7 +12,7 @@ import typer
 
 from dmte.cli.field_docs import Field, fields_of, first_sentence
 from dmte.errors import ConfigError
-from dmte.settings import PARTS, RECIPES, SPECTRAL_ONLY, VARIANTS, ObjectiveWeights, Settings
+from dmte.settings import PARTS, RECIPES, VARIANTS, WORD_SETTINGS, ObjectiveWeights, Settings
 
 FEATURES: Final = "features"
 """The encoder that reads features."""
@@ -86,7 +86,7 @@ def _start(recipe: str | None, variant: str | None) -> Settings:
 
 def _check_no_words(options: Mapping[str, Any]) -> None:
     """Check that no option for words is given together with features."""
-    for name in SPECTRAL_ONLY:
+    for name in WORD_SETTINGS:
         if options.get(name):
             raise ConfigError(
                 f"{_flag(name)} is for words and cannot be combined with --features; drop one"

@@ -1,25 +1,20 @@
-"""Diffusion over the graph (Definitions 2 and 4, sections 4.1 and 4.2).
+"""Diffusion over the graph with P (Definition 4, sections 4.1 and 4.2).
 
-A walker on vertex i steps to vertex j with probability P[i, j]. Diffusing V over H hops, and the
-diffusion convolution of X with one filter per hop and feature:
+Diffusing V over H hops, and the diffusion convolution of X with one filter per hop and feature:
 
     U   = Σ_{h=0}^{H-1} λ_h P^h V
     V_t = Σ_{h=0}^{H-1} λ_h tanh(W_h ⊙ P^h X)
 
-P^h is never formed: it turns dense, while P @ X costs one pass over the edges. Both operations act
-on every column by itself. The paper leaves the row of a vertex without outgoing edges undefined:
-here such a vertex keeps its walker, P[i, i] = 1.
-
-The recommended recipe takes for P what graph convolutions do (Kipf and Welling 2017):
-
-    P = D_out^{-1/2} (S + w I) D_in^{-1/2}, w the mean weight of an edge, D the sums of S + w I
-
-A vertex keeps a share of what it has at every hop, and a hub tells each of its many neighbors less.
+P^h is never formed: it turns dense, while P @ X costs one pass over the edges. All operations act
+on every column by itself. The recommended recipe has no tanh, and learns λ_h as part of W_h.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -39,10 +34,20 @@ def diffuse(
     return mixed
 
 
-class Filters(nn.Module):
-    """W, a row per hop and a column per feature, each of which acts by itself."""
+class Filters(nn.Module, ABC):
+    """The way from X to V_t: W has a row per hop and a column per feature, which acts by itself."""
 
     filters: Float[nn.Parameter, "hops dim"]
+    tables_per_hop: ClassVar[int]
+    """Tables as large as X that are kept for the backward pass."""
+
+    @abstractmethod
+    def __init__(self, dim: int, hop_weights: Sequence[float], generator: torch.Generator) -> None:
+        super().__init__()
+
+    @abstractmethod
+    def gains(self, diffused: Float[np.ndarray, "hops dim"]) -> Float[np.ndarray, "hops dim"]:
+        """Return the g_h of a vertex whose V_t is Σ_h g_h ⊙ P^h X, given its rows of P^h X."""
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the own columns of W."""
@@ -54,8 +59,10 @@ class Filters(nn.Module):
 class DiffusionConvolution(Filters):
     """Σ_h λ_h tanh(W_h ⊙ P^h X), with the filters W learned."""
 
+    tables_per_hop = 2
+
     def __init__(self, dim: int, hop_weights: Sequence[float], generator: torch.Generator) -> None:
-        super().__init__()
+        super().__init__(dim, hop_weights, generator)
         self.hop_weights = tuple(hop_weights)
         self.filters = truncated_gaussian(len(self.hop_weights), dim, generator)
 
@@ -68,12 +75,22 @@ class DiffusionConvolution(Filters):
         )
         return embedding
 
+    def gains(self, diffused: Float[np.ndarray, "hops dim"]) -> Float[np.ndarray, "hops dim"]:
+        """Return λ_h W_h tanh(z) / z with z = W_h ⊙ P^h X."""
+        filters = self.filters.detach().double().numpy()
+        inputs = filters * diffused
+        slopes = np.divide(np.tanh(inputs), inputs, out=np.ones_like(inputs), where=inputs != 0)
+        gains: np.ndarray = np.array(self.hop_weights)[:, None] * filters * slopes
+        return gains
+
 
 class HopFilters(Filters):
-    """Σ_h W_h ⊙ P^h X, with the filters W learned, started at λ: nothing but the hops' weights."""
+    """Σ_h W_h ⊙ P^h X, with the filters W learned; they start at λ."""
 
-    def __init__(self, dim: int, hop_weights: Sequence[float]) -> None:
-        super().__init__()
+    tables_per_hop = 1
+
+    def __init__(self, dim: int, hop_weights: Sequence[float], generator: torch.Generator) -> None:
+        super().__init__(dim, hop_weights, generator)
         start = torch.tensor(hop_weights, dtype=torch.float32)
         self.filters = nn.Parameter(start.unsqueeze(1).repeat(1, dim))
 
@@ -83,6 +100,20 @@ class HopFilters(Filters):
         """Return V_t."""
         embedding: Tensor = _Filtering.apply(features, self.filters, transition)  # type: ignore[no-untyped-call]
         return embedding
+
+    def gains(
+        self,
+        diffused: Float[np.ndarray, "hops dim"],  # noqa: ARG002
+    ) -> Float[np.ndarray, "hops dim"]:
+        """Return W_h."""
+        filters: np.ndarray = self.filters.detach().double().numpy()
+        return filters
+
+
+ACTIVATIONS: Mapping[str, type[Filters]] = MappingProxyType(
+    {"tanh": DiffusionConvolution, "none": HopFilters}
+)
+"""The way from X to V_t, by the activation of a hop."""
 
 
 class _Diffusion(torch.autograd.Function):

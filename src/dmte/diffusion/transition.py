@@ -1,26 +1,24 @@
-"""Diffusion over the graph (Definitions 2 and 4, sections 4.1 and 4.2).
+"""P, the matrix that diffusion multiplies by: of a graph, without some edges, for new vertices.
 
-A walker on vertex i steps to vertex j with probability P[i, j]. Diffusing V over H hops, and the
-diffusion convolution of X with one filter per hop and feature:
+Every kind of P is the weighted adjacency S with loops on its diagonal, rows and columns scaled:
 
-    U   = Σ_{h=0}^{H-1} λ_h P^h V
-    V_t = Σ_{h=0}^{H-1} λ_h tanh(W_h ⊙ P^h X)
+    P = R (S + L) C        R, L and C diagonal, with d the row sums of S and w its mean weight
 
-P^h is never formed: it turns dense, while P @ X costs one pass over the edges. Both operations act
-on every column by itself. The paper leaves the row of a vertex without outgoing edges undefined:
-here such a vertex keeps its walker, P[i, i] = 1.
+    walk         L = 1 if d = 0, else 0    R = D^{-1}          C = I          D the sums of S + L
+    symmetric    L = w I                   R = D_out^{-1/2}    C = D_in^{-1/2}
 
-The recommended recipe takes for P what graph convolutions do (Kipf and Welling 2017):
+``walk`` holds the steps of a random walk (Definition 2). The paper leaves the row of a vertex
+without outgoing edges undefined: here its walker stays, P[i, i] = 1. ``symmetric`` is the matrix
+of graph convolutions (Kipf and Welling 2017): a vertex keeps a share of its features at every hop,
+and a hub contributes less to each neighbor.
 
-    P = D_out^{-1/2} (S + w I) D_in^{-1/2}, w the mean weight of an edge, D the sums of S + w I
-
-A vertex keeps a share of what it has at every hop, and a hub tells each of its many neighbors less.
+A new kind is an entry of ``TRANSITIONS`` and a name in ``settings.Transition``.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -29,71 +27,113 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.kernels.sparse import CompressedRows, SparseMatrix, index_type
-from dmte.training.edges import SupervisedEdges
+
+Vector: TypeAlias = Float[np.ndarray, " vertices"]
 
 
-def transition_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32) -> SparseMatrix:
-    """Return P, the rows of S scaled to sum to one; a vertex that leads nowhere keeps its walker.
+@dataclass(frozen=True, slots=True)
+class TransitionKind:
+    """A kind of P, by the three diagonals."""
+
+    loops: Callable[[Vector, float], Vector]
+    """L, from the row sums d of S and the mean weight w of an edge."""
+    rows: Callable[[Vector], Vector]
+    """R, from the row sums of S + L."""
+    columns: Callable[[Vector], Vector]
+    """C, from the column sums of S + L."""
+
+
+TRANSITIONS: Mapping[str, TransitionKind] = MappingProxyType(
+    {
+        "walk": TransitionKind(
+            loops=lambda sums, _: (sums == 0).astype(np.float64),
+            rows=lambda sums: 1.0 / sums,
+            columns=np.ones_like,
+        ),
+        "symmetric": TransitionKind(
+            loops=np.full_like,
+            rows=lambda sums: sums**-0.5,
+            columns=lambda sums: sums**-0.5,
+        ),
+    }
+)
+"""Every kind of P, by the name of the setting."""
+
+
+def mean_weight(adjacency: sp.csr_array) -> float:
+    """Return w, the unit of weights; 1 for a graph without edges."""
+    return float(adjacency.data.mean()) if adjacency.nnz else 1.0
+
+
+def transition_matrix(
+    adjacency: sp.csr_array, dtype: torch.dtype = torch.float32, kind: str = "walk"
+) -> SparseMatrix:
+    """Return P of a graph with the adjacency S.
 
     >>> adjacency = sp.csr_array([[0.0, 1.0, 3.0], [0.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
     >>> (transition_matrix(adjacency) @ torch.eye(3)).tolist()
     [[0.0, 0.25, 0.75], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
-    """
-    degrees = adjacency.sum(axis=1)
-    stuck = (degrees == 0).astype(np.float64)
-    kept = sp.csr_array(adjacency + sp.diags_array(stuck))
-    shares = np.repeat(1.0 / (degrees + stuck), np.diff(kept.indptr))
-    transition = sp.csr_array((kept.data * shares, kept.indices, kept.indptr), shape=kept.shape)
-    return SparseMatrix.from_scipy(transition, dtype)
-
-
-class Scales(NamedTuple):
-    """What the symmetric P multiplies S + w I by."""
-
-    loop: float
-    """w, the mean weight of an edge."""
-    outward: Float[np.ndarray, " vertices"]
-    """1 / √d of the rows."""
-    inward: Float[np.ndarray, " vertices"]
-    """1 / √d of the columns."""
-
-
-def mean_weight(adjacency: sp.csr_array) -> float:
-    """Return w, by which weights in other units change nothing; without edges any will do."""
-    return float(adjacency.data.mean()) if adjacency.nnz else 1.0
-
-
-def with_loops(adjacency: sp.csr_array) -> tuple[sp.csr_array, Scales]:
-    """Return S + w I and what the symmetric P multiplies it by."""
-    loop = mean_weight(adjacency)
-    kept = sp.csr_array(adjacency + loop * sp.eye_array(adjacency.shape[0]))
-    return kept, Scales(loop, kept.sum(axis=1) ** -0.5, kept.sum(axis=0) ** -0.5)
-
-
-def symmetric_matrix(adjacency: sp.csr_array, dtype: torch.dtype = torch.float32) -> SparseMatrix:
-    """Return (S + w I)_ij / √(d_i d_j), with w the mean weight of an edge and d the sums.
-
     >>> adjacency = sp.csr_array([[0.0, 4.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
-    >>> (symmetric_matrix(adjacency) @ torch.eye(3)).tolist()
+    >>> (transition_matrix(adjacency, kind="symmetric") @ torch.eye(3)).tolist()
     [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
     """
-    kept, scales = with_loops(adjacency)
-    shares = np.repeat(scales.outward, np.diff(kept.indptr)) * scales.inward[kept.indices]
-    scaled = sp.csr_array((kept.data * shares, kept.indices, kept.indptr), shape=kept.shape)
+    made = TRANSITIONS[kind]
+    loops = made.loops(adjacency.sum(axis=1), mean_weight(adjacency))
+    looped = _with_loops(adjacency, loops)
+    rows, columns = made.rows(looped.sum(axis=1)), made.columns(looped.sum(axis=0))
+    return _scaled(looped, rows, columns, dtype)
+
+
+def extended_transition(
+    adjacency: sp.csr_array,
+    near: Int[np.ndarray, " near"],
+    to_old: sp.csr_array,
+    to_new: sp.csr_array,
+    *,
+    directed: bool,
+    kind: str,
+) -> SparseMatrix:
+    """Return P' of the old vertices ``near`` and the new ones.
+
+    ``to_old`` and ``to_new`` hold s_ij from every new vertex to the old and the new ones. Old
+    vertices keep the loops and scales they were trained with, and no edge leads from them to new
+    ones. Edges that leave ``near`` are missing: walks from new vertices must end before them.
+    """
+    made, weight = TRANSITIONS[kind], mean_weight(adjacency)
+    old = _with_loops(adjacency, made.loops(adjacency.sum(axis=1), weight))
+    new = _with_loops(to_new, made.loops(to_old.sum(axis=1) + to_new.sum(axis=1), weight))
+    outward = to_old.sum(axis=1) + new.sum(axis=1)
+    # An undirected edge arrives as often as it leaves, although P' has it in one direction only.
+    inward = new.sum(axis=0) if directed else outward
+    above = sp.hstack([old[near][:, near], sp.csr_array((len(near), len(outward)))])
+    below = sp.hstack([to_old[:, near], new])
+    rows = np.concatenate([made.rows(old.sum(axis=1))[near], made.rows(outward)])
+    columns = np.concatenate([made.columns(old.sum(axis=0))[near], made.columns(inward)])
+    return _scaled(sp.csr_array(sp.vstack([above, below])), rows, columns, torch.float32)
+
+
+def _with_loops(adjacency: sp.csr_array, loops: Vector) -> sp.csr_array:
+    """Return S + L."""
+    return sp.csr_array(adjacency + sp.diags_array(loops))
+
+
+def _scaled(
+    looped: sp.csr_array, rows: Vector, columns: Vector, dtype: torch.dtype
+) -> SparseMatrix:
+    """Return R (S + L) C."""
+    values = np.repeat(rows, np.diff(looped.indptr))
+    values *= columns[looped.indices]
+    values *= looped.data
+    scaled = sp.csr_array((values, looped.indices, looped.indptr), shape=looped.shape)
     return SparseMatrix.from_scipy(scaled, dtype)
 
 
-TRANSITIONS: Mapping[str, Callable[[sp.csr_array, torch.dtype], SparseMatrix]] = MappingProxyType(
-    {"walk": transition_matrix, "symmetric": symmetric_matrix}
-)
-"""What P is made of S by, by the name of the setting."""
-
 LOOP = -1
-"""The number of the edge that a vertex's own loop is."""
+"""The edge number of a loop that a kind of P adds."""
 
 
-class Places(NamedTuple):
-    """Where entries stand, to be given values."""
+class Layout(NamedTuple):
+    """The positions of entries in one orientation of P, without their values."""
 
     offsets: Int[Tensor, " rows_and_one"]
     columns: Int[Tensor, " entries"]
@@ -101,7 +141,7 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransitionTemplate:
-    """Where the edges stand in P, row by row and column by column."""
+    """The positions of all edges and loops in P, computed once for P without some of the edges."""
 
     weights: Float[Tensor, " edges"]
     pairs: Int[Tensor, " edges"]
@@ -110,75 +150,83 @@ class TransitionTemplate:
     columns: Int[Tensor, " entries"]
     edges: Int[Tensor, " entries"]
     """The number of the edge at an entry, or LOOP."""
+    loops: Int[Tensor, " vertices"]
+    """The entry of every vertex's loop."""
     to_transpose: Int[Tensor, " entries"]
     """The entries column by column."""
-    by_row: Places
-    by_column: Places
+    by_row: Layout
+    by_column: Layout
+    directed: bool
 
     @classmethod
-    def of(cls, supervised: SupervisedEdges) -> "TransitionTemplate":
-        """Return where these edges stand."""
-        source, target = supervised.edges.T
-        number, members = torch.arange(len(supervised)), torch.arange(len(supervised.members))
-        back = (source != target) & (not supervised.are_directed)
-        rows = torch.cat([source, target[back], members])
-        columns = torch.cat([target, source[back], members])
-        edges = torch.cat([number, number[back], torch.full_like(members, LOOP)])
-        order = torch.argsort(rows * len(members) + columns, stable=True)
-        rows, columns, edges = rows[order], columns[order], edges[order]
-        turned = torch.argsort(columns * len(members) + rows, stable=True)
+    def of(
+        cls,
+        edges: Int[Tensor, "edges 2"],
+        weights: Float[Tensor, " edges"],
+        num_vertices: int,
+        *,
+        directed: bool,
+    ) -> "TransitionTemplate":
+        """Return the positions of these distinct edges, undirected ones in both directions."""
+        source, target = edges.T
+        number, vertices = torch.arange(len(edges)), torch.arange(num_vertices)
+        back = (source != target) & (not directed)
+        rows = torch.cat([source, target[back], vertices])
+        columns = torch.cat([target, source[back], vertices])
+        numbers = torch.cat([number, number[back], torch.full_like(vertices, LOOP)])
+        order = torch.argsort(rows * num_vertices + columns, stable=True)
+        rows, columns, numbers = rows[order], columns[order], numbers[order]
+        turned = torch.argsort(columns * num_vertices + rows, stable=True)
         low, high = torch.minimum(source, target), torch.maximum(source, target)
         return cls(
-            weights=supervised.weights.double(),
-            pairs=(low * len(members) + high).unique(return_inverse=True)[1],
+            weights=weights.double(),
+            pairs=(low * num_vertices + high).unique(return_inverse=True)[1],
             rows=rows,
             columns=columns,
-            edges=edges,
+            edges=numbers,
+            loops=(numbers == LOOP).nonzero().flatten(),
             to_transpose=turned,
-            by_row=_places(rows, columns, len(members)),
-            by_column=_places(columns[turned], rows[turned], len(members)),
+            by_row=_layout(rows, columns, num_vertices),
+            by_column=_layout(columns[turned], rows[turned], num_vertices),
+            directed=directed,
         )
 
     def transition(
         self, kind: str, without: Int[Tensor, " some"], dtype: torch.dtype = torch.float32
     ) -> SparseMatrix:
-        """Return P of this kind without the edges ``without`` and their opposites."""
+        """Return P without the edges ``without`` and their opposites."""
         is_hidden = torch.zeros(len(self.pairs), dtype=torch.bool)
         is_hidden[self.pairs[without]] = True
         weights = torch.where(is_hidden[self.pairs], 0.0, self.weights)
-        # The last number, which LOOP picks, is that of the loops.
+        # LOOP picks the last number.
         values = torch.cat([weights, weights.new_zeros(1)])[self.edges]
-        scaled = self._symmetric(values) if kind == "symmetric" else self._walk(values)
-        scaled = scaled.to(dtype)
+        scaled = self._scaled(values, kind).to(dtype)
         return SparseMatrix(
             CompressedRows(*self.by_row, scaled),
             CompressedRows(*self.by_column, scaled[self.to_transpose]),
         )
 
-    def _walk(self, values: Float[Tensor, " entries"]) -> Float[Tensor, " entries"]:
-        degrees = self._sums(values, self.rows)
-        is_stuck = degrees == 0
-        stays = is_stuck[self.rows] & (self.edges == LOOP)
-        return torch.where(stays, 1.0, values / (degrees + is_stuck)[self.rows])
+    def _scaled(self, values: Float[Tensor, " entries"], kind: str) -> Float[Tensor, " entries"]:
+        """Return the entries of R (S + L) C, given those of S."""
+        made, kept = TRANSITIONS[kind], values[values > 0]
+        outward = self._sums(values, self.rows)
+        inward = self._sums(values, self.columns) if self.directed else outward
+        loops = made.loops(outward, float(kept.mean()) if len(kept) else 1.0)
+        rows, columns = made.rows(outward + loops), made.columns(inward + loops)
+        values[self.loops] = torch.from_numpy(loops)
+        return values * torch.from_numpy(rows)[self.rows] * torch.from_numpy(columns)[self.columns]
 
-    def _symmetric(self, values: Float[Tensor, " entries"]) -> Float[Tensor, " entries"]:
-        kept = values[values > 0]
-        loop = kept.mean() if len(kept) else torch.ones((), dtype=values.dtype)
-        values = torch.where(self.edges == LOOP, loop, values)
-        outward, inward = (self._sums(values, ends).rsqrt() for ends in (self.rows, self.columns))
-        return values * outward[self.rows] * inward[self.columns]
-
-    def _sums(
-        self, values: Float[Tensor, " entries"], ends: Int[Tensor, " entries"]
-    ) -> Float[Tensor, " vertices"]:
-        return values.new_zeros(len(self.by_row.offsets) - 1).index_add_(0, ends, values)
+    def _sums(self, values: Float[Tensor, " entries"], ends: Int[Tensor, " entries"]) -> Vector:
+        """Return the sums of the entries at these ends."""
+        sums: Vector = values.new_zeros(len(self.loops)).index_add_(0, ends, values).numpy()
+        return sums
 
 
-def _places(
+def _layout(
     rows: Int[Tensor, " entries"], columns: Int[Tensor, " entries"], num_rows: int
-) -> Places:
-    """Return the places of sorted entries."""
+) -> Layout:
+    """Return the layout of sorted entries."""
     kind = index_type(len(rows), num_rows)
     offsets = torch.zeros(num_rows + 1, dtype=torch.int64)
     offsets[1:] = torch.bincount(rows, minlength=num_rows).cumsum(0)
-    return Places(offsets.to(kind), columns.to(kind))
+    return Layout(offsets.to(kind), columns.to(kind))

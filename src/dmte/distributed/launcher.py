@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dmte.distributed.group import SINGLE_PROCESS, GlooGroup, ProcessGroup
+from dmte.distributed.gloo import GlooGroup
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.errors import ConfigError, LostProcessError, StorageError
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def refuse_separate_folders(folder: Path, group: ProcessGroup) -> None:
         name = group.broadcast_string("" if mark is None else mark.name)
         is_seen = (folder / name).exists()
         blind = None if is_seen else f"{socket.gethostname()} does not see {folder}"
-        found = group.first_problem(blind)
+        found = group.first_error(blind)
     finally:
         if mark is not None:
             mark.unlink()

@@ -70,7 +70,7 @@ def why_no_features(name: str) -> str | None:
     method = find_method(name)
     if not isinstance(method, Settings):
         return None
-    if method.encoder == VARIANTS["bilstm"].encoder:
+    if method.encoder_traits.reads_order:
         return "features are read by the encoder 'features' and by no other, and this is a Bi-LSTM"
     try:
         replace(method, **FROM_FEATURES)

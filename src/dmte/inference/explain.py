@@ -10,8 +10,8 @@ made of: hops h, vertices k whose texts came along, and words w of these texts.
     no diffusion            g_a0 = s_a
 
 with s_a = 1 / length where rows have length 1, else 1, times √(1 - β) where links alone have a
-share β of the score (``walk_half``) and times the length that the edges of a give its vector
-(``lengths``); M the square matrix, or none; a_kw the
+share β of the score (``model.assemble``) and times the length that the edges of a give its vector
+(its degree); M the square matrix, or none; a_kw the
 amount of word w in text k and d_w its vector. Under a tanh this is a rule, not a property: what
 goes in together comes out shared in proportion to what each brought in, before the tanh. Hops add
 up without it.
@@ -36,7 +36,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.diffusion.operators import HopFilters
 from dmte.diffusion.transition import transition_matrix
 from dmte.errors import ConfigError
 from dmte.inference.paths import Route, common_neighbors, linked, strongest_routes
@@ -234,10 +233,10 @@ class _Making:
             encoded = model.encoder(model.encoder.prepare(texts))
         features = encoded.double().numpy()
         mixing = np.eye(features.shape[1]) if model.mixing is None else _plain(model.mixing.matrix)
-        both = lengths(degrees(network.adjacency())[[i, j]], model.degree_power)
+        ends, assembly = degrees(network.adjacency())[[i, j]], trained.assembly
         a, b = (
-            _side(model, rows[:, reached], features, mixing, length)
-            for rows, length in zip(reach, both, strict=True)
+            _side(model, rows[:, reached], features, mixing, length * assembly.text_weight)
+            for rows, length in zip(reach, lengths(ends, assembly.power), strict=True)
         )
         return cls(a, b, reached, features, model.encoder.word_parts(texts), mixing)
 
@@ -325,31 +324,16 @@ def _side(
     reach: Float[np.ndarray, "hops reached"],
     features: Float[np.ndarray, "reached dim"],
     mixing: Float[np.ndarray, "dim dim"],
-    length: float,
+    scale: float,
 ) -> _Side:
-    """Return how the text half is made of a vertex whose vector has this length."""
+    """Return how the text half is made of a vertex, whose assembly multiplies it by ``scale``."""
     diffused = reach @ features
-    gains = _gains(model, diffused)
+    convolution = model.convolution
+    gains = np.ones_like(diffused) if convolution is None else convolution.gains(diffused)
     rows = (gains * diffused) @ mixing
     divisor = np.linalg.norm(rows.sum(axis=0)) if model.unit_rows else 1.0
-    scale = length * (1 - model.structure_share) ** 0.5 / max(divisor, SMALLEST_LENGTH)
-    return _Side(reach, scale * gains, scale * rows)
-
-
-def _gains(
-    model: DiffusionMaps, diffused: Float[np.ndarray, "hops dim"]
-) -> Float[np.ndarray, "hops dim"]:
-    """Return what the diffused texts of a vertex are multiplied with: g_ah, but for s_a."""
-    convolution = model.convolution
-    if convolution is None:
-        return np.ones_like(diffused)
-    filters = _plain(convolution.filters)
-    if isinstance(convolution, HopFilters):
-        return filters
-    inputs = filters * diffused
-    slopes = np.divide(np.tanh(inputs), inputs, out=np.ones_like(inputs), where=inputs != 0)
-    gains: np.ndarray = np.array(convolution.hop_weights)[:, None] * filters * slopes
-    return gains
+    scaled = scale / max(float(divisor), SMALLEST_LENGTH)
+    return _Side(reach, scaled * gains, scaled * rows)
 
 
 def _first_hop(reach: Float[np.ndarray, "hops items"]) -> list[int | None]:

@@ -1,7 +1,7 @@
-"""A trained model: its vectors, its parameters and the network they belong to, kept in a folder.
+"""From settings to a model, and from a model to the halves of every vertex.
 
-Vertices that no edge touches have no row in E_s, since nothing could ever train it: their structure
-half is the zero vector. Their text half is that of any vertex whose walker stays where it is.
+A vertex without an edge has no row in E_s, since nothing could ever train it: its structure half is
+the zero vector.
 """
 
 from typing import Any
@@ -10,10 +10,11 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from dmte.diffusion.operators import DiffusionConvolution, HopFilters
+from dmte.diffusion.operators import ACTIVATIONS
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.embedding.embedding import Embedding
 from dmte.kernels.sparse import SparseMatrix
+from dmte.model.assemble import combine_halves
 from dmte.model.diffusion_maps import DiffusionMaps, SquareMap, StructureEmbedding
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
@@ -35,11 +36,7 @@ def build_model(
     generator = generator_for(seed, "parameters")
     half, hop_weights = settings.half, settings.hop_weights
     encoder = ENCODERS[settings.encoder](vocabulary_size, half, generator)
-    convolution = (
-        DiffusionConvolution(half, hop_weights, generator)
-        if settings.activation == "tanh"
-        else HopFilters(half, hop_weights)
-    )
+    convolution = ACTIVATIONS[settings.activation](half, hop_weights, generator)
     structure = StructureEmbedding(
         num_linked, half, settings.structure_hop_weights or hop_weights, generator
     )
@@ -51,8 +48,6 @@ def build_model(
         unit_rows=settings.unit_rows,
         transition=settings.transition,
     )
-    model.structure_share = settings.structure_share or 0.0
-    model.degree_power = settings.degree_power or 0.0
     model.divide(group)
     return model
 
@@ -71,8 +66,7 @@ def embed_network(
     """
     transition = transition or model.transition_of(network.adjacency())
     text, structure = embed_halves(model, texts, transition, linked)
-    vectors = text if structure is None else torch.cat([text, structure], dim=1)
-    return Embedding(network.ids, vectors, text.shape[1])
+    return Embedding(network.ids, combine_halves(text, structure), text.shape[1])
 
 
 @torch.no_grad()

@@ -3,12 +3,12 @@
     text half        V_t = Σ_h λ_h tanh(W_h ⊙ P^h X)       X from a text encoder
     structure half   V_s = E_s, rows longer than 1 scaled to length 1
     diffusion map    U_s = Σ_h λ_h P^h V_s
-    a vertex         v_i = v_i^t ⊕ v_i^s
+    a vertex         v_i = v_i^t ⊕ v_i^s                   by assemble.py
 
 The four versions of the paper are settings of this one class: another encoder, no convolution
 (V_t = X), or no structure half. With word averages every column of V_t, V_s and U_s depends only
 on the same column of the parameters, but for one number per vertex, the length of its row of E_s;
-otherwise columns meet only in scores.py. The recommended recipe, which is not the paper's, has
+otherwise columns meet only in scores. The recommended recipe, which is not the paper's, has
 spectral texts, filters without tanh, and a square matrix after them that mixes the columns.
 
 So a model can be divided over a group of processes (group.py), each of which holds some columns of
@@ -23,8 +23,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dmte.diffusion.operators import DiffusionConvolution, HopFilters, diffuse
-from dmte.diffusion.transition import TRANSITIONS
+from dmte.diffusion.operators import Filters, diffuse
+from dmte.diffusion.transition import transition_matrix
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.kernels.row_norms import divided_rows, unit_rows
 from dmte.kernels.sparse import SparseMatrix
@@ -49,7 +49,7 @@ class DiffusionMaps(nn.Module):
     def __init__(
         self,
         encoder: TextEncoder[Any, Any],
-        convolution: DiffusionConvolution | HopFilters | None,
+        convolution: Filters | None,
         structure: "StructureEmbedding | None",
         mixing: "SquareMap | None" = None,
         *,
@@ -63,10 +63,6 @@ class DiffusionMaps(nn.Module):
         self.mixing = mixing
         self.unit_rows = unit_rows
         self.transition = transition
-        self.structure_share = 0.0
-        """β of a structure half that is not learned and not made here (see ``walk_half``)."""
-        self.degree_power = 0.0
-        """a of the lengths that vectors get in the end, which are not made here (``lengths``)."""
         self.group = SINGLE_PROCESS
         self.axes: dict[str, int] = {}
         """Along which axis a table is divided over the group, by its name."""
@@ -74,8 +70,8 @@ class DiffusionMaps(nn.Module):
     def transition_of(
         self, adjacency: sp.csr_array, dtype: torch.dtype = torch.float32
     ) -> SparseMatrix:
-        """Return P of the edges S, as this model diffuses over it."""
-        return TRANSITIONS[self.transition](adjacency, dtype)
+        """Return P of the edges S, of the kind that this model diffuses over."""
+        return transition_matrix(adjacency, dtype, self.transition)
 
     def divide(self, group: ProcessGroup) -> None:
         """Keep only the own columns of every table."""
@@ -138,16 +134,16 @@ class SquareMap(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self._team = SINGLE_PROCESS
+        self._group = SINGLE_PROCESS
         self.matrix = nn.Parameter(torch.eye(dim))
 
     def forward(self, embedding: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
         """Return V M; a process multiplies its columns of V by its rows of M."""
-        return self._team.reduce_scatter(embedding @ self.matrix)
+        return self._group.reduce_scatter(embedding @ self.matrix)
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the rows of M that the own columns of V are multiplied by."""
-        self._team = group
+        self._group = group
         self.matrix = nn.Parameter(
             self.matrix.detach()[group.column_slice(len(self.matrix))].clone()
         )
@@ -162,16 +158,16 @@ class StructureEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.hop_weights = tuple(hop_weights)
-        self._team = SINGLE_PROCESS
+        self._group = SINGLE_PROCESS
         self.table = truncated_gaussian(num_vertices, dim, generator)
 
     def forward(self) -> Float[Tensor, "vertices dim"]:
         """Return V_s: the rows of E_s, those longer than 1 scaled to length 1."""
-        return divided_rows(self.table, 1.0, self._team)
+        return divided_rows(self.table, 1.0, self._group)
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the own columns of E_s."""
-        self._team = group
+        self._group = group
         self.table = nn.Parameter(
             self.table.detach()[:, group.column_slice(self.table.shape[1])].clone()
         )

@@ -22,8 +22,8 @@ script, the paper's recipe, seeds 0 and 1; the whole vector, then the structure 
     diffusion map          91.22 93.07 / 85.64 87.66       93.65 93.83 / 83.90 83.60
     objective's maximum    91.35 93.17 / 85.95 88.10       93.71 93.82 / 85.15 84.27
 
-Where walks end (``walk_half``), which is not learned, a new vertex gets the mean of its neighbors,
-since its walks go on from there. Its vector is as long as its own edges make it (``lengths``).
+In a random structure half (``diffusion.random_projection``) a new vertex gets the mean of its
+neighbors, since its walks continue from there. Its own edges give its vector the length.
 
 The maximum gains 0.13 at most where it counts, and every step to it looks at every old vertex.
 The others only look at what a walker reaches: the cost is that of one propagation over the old
@@ -42,11 +42,11 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.diffusion.operators import diffuse
-from dmte.diffusion.transition import mean_weight, transition_matrix, with_loops
+from dmte.diffusion.transition import extended_transition, mean_weight
 from dmte.embedding.embedding import Embedding
 from dmte.errors import NetworkError, warn
 from dmte.kernels.sparse import SparseMatrix
-from dmte.model.assemble import degrees, scale_by_degree, text_half
+from dmte.model.assemble import Assembly, combine_halves, degrees, scale_by_degree
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.text import EncoderInput, FeatureRows, PrecomputedFeatures, TokenizedTexts, Vocabulary
@@ -77,6 +77,7 @@ def embed_unseen(
     network: TextualNetwork,
     embedding: Embedding,
     extension: Extension,
+    assembly: Assembly,
 ) -> Embedding:
     """Return the vectors of the new vertices; ``embedding`` are those of the old ``network``.
 
@@ -85,21 +86,19 @@ def embed_unseen(
     """
     old = network.adjacency()
     near = reached(old, extension.to_old.indices, _num_steps(model))
-    extended = _extended_symmetric if model.transition == "symmetric" else _extended_walk
-    transition = extended(network, near, extension)
+    transition = _extended_transition(network, near, extension, model.transition)
     texts = _texts(model, vocabulary, network, near, extension)
     with torch.no_grad():
         prepared = model.encoder.prepare(texts)
         text = model.text_embedding(prepared, transition)[len(near) :]
-        if share := model.structure_share:
-            transition = _extended_walk(network, near, extension)
-            text = text_half(text, share)
-        vectors = text
-        if share or model.structure is not None:
-            trained = scale_by_degree(embedding.structure, degrees(old), -model.degree_power)
+        structure = None
+        if assembly.share:
+            transition = _extended_transition(network, near, extension, "walk")
+        if assembly.share or model.structure is not None:
+            trained = scale_by_degree(embedding.structure, degrees(old), -assembly.power)
             structure = _structure_half(model, trained, torch.from_numpy(near), transition)
-            vectors = torch.cat([text, structure], dim=1)
-    vectors = scale_by_degree(vectors, _new_degrees(network, extension), model.degree_power)
+    halves = combine_halves(text * assembly.text_weight, structure)  # √β is in ``trained`` already.
+    vectors = scale_by_degree(halves, _new_degrees(network, extension), assembly.power)
     return Embedding(extension.ids, vectors, text.shape[1])
 
 
@@ -197,36 +196,18 @@ def _hop_weights_beyond(model: DiffusionMaps) -> tuple[float, ...]:
     return (0.0, *beyond) if any(beyond) else (0.0, 1.0)
 
 
-def _extended_walk(
-    network: TextualNetwork, near: Int[np.ndarray, " near"], extension: Extension
+def _extended_transition(
+    network: TextualNetwork, near: Int[np.ndarray, " near"], extension: Extension, kind: str
 ) -> SparseMatrix:
-    """Return P' of the old vertices ``near`` and the new ones.
-
-    Edges that leave ``near`` are missing, but they start where a walk from a new vertex ends.
-    """
-    old = network.adjacency()
-    above = sp.hstack([old[near][:, near], sp.csr_array((len(near), len(extension.ids)))])
-    below = sp.hstack([extension.to_old[:, near], extension.to_new])
-    return transition_matrix(sp.csr_array(sp.vstack([above, below])))
-
-
-def _extended_symmetric(
-    network: TextualNetwork, near: Int[np.ndarray, " near"], extension: Extension
-) -> SparseMatrix:
-    """Return the same for a model that diffuses symmetrically."""
-    old, scales = with_loops(network.adjacency())
-    to_new = extension.to_new + scales.loop * sp.eye_array(len(extension.ids))
-    outward = (extension.to_old.sum(axis=1) + to_new.sum(axis=1)) ** -0.5
-    # Where edges lead both ways, a vertex is heard by as many as it hears.
-    inward = to_new.sum(axis=0) ** -0.5 if network.directed else outward
-    above = sp.hstack([old[near][:, near], sp.csr_array((len(near), len(extension.ids)))])
-    below = sp.hstack([extension.to_old[:, near], to_new])
-    rows, columns = (
-        sp.diags_array(np.concatenate([of_old[near], of_new]))
-        for of_old, of_new in ((scales.outward, outward), (scales.inward, inward))
+    """Return P' of the old vertices ``near`` and the new ones."""
+    return extended_transition(
+        network.adjacency(),
+        near,
+        extension.to_old,
+        extension.to_new,
+        directed=network.directed,
+        kind=kind,
     )
-    scaled = rows @ sp.csr_array(sp.vstack([above, below])) @ columns
-    return SparseMatrix.from_scipy(sp.csr_array(scaled), torch.float32)
 
 
 def _structure_half(
@@ -245,7 +226,7 @@ def _structure_half(
 
 
 def _new_degrees(network: TextualNetwork, extension: Extension) -> Float[np.ndarray, " new"]:
-    """Return d of the new vertices, as ``lengths`` counts it: their edges as they are in P'."""
+    """Return d of the new vertices, as ``assemble.degrees`` counts it, by their edges in P'."""
     outward = extension.to_old.sum(axis=1) + extension.to_new.sum(axis=1)
     # Where edges lead both ways, as many arrive as leave.
     inward = extension.to_new.sum(axis=0) if network.directed else outward

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from dmte.embedding.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError, warn
-from dmte.model.assemble import text_half
+from dmte.model.assemble import Assembly
 from dmte.model.build import build_model
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import History, history_from_json, history_to_json
@@ -67,13 +67,18 @@ class TrainedModel:
         rows += [(name, str(value)) for name, value in self.settings.to_dict().items()]
         return html_table(repr(self), ("what", "value"), rows, len(rows), most=len(rows))
 
+    @property
+    def assembly(self) -> Assembly:
+        """How the halves of a vertex become its vector."""
+        return Assembly.of(self.settings)
+
     def embed_text(self, text: str) -> Float[Tensor, " half"]:
         """Return the text half of a new vertex with this text and no edges.
 
         Raises:
             ConfigError: No word of the text is known, or the model reads no words.
         """
-        if self.settings.encoder == "features":
+        if not self.settings.encoder_traits.reads_words:
             raise ConfigError(
                 "this model reads features and no words; embed the text as a new vertex with the "
                 "features that the same encoder gives it"
@@ -88,7 +93,7 @@ class TrainedModel:
         alone = self.model.transition_of(sp.csr_array((1, 1)))
         with torch.no_grad():
             row = self.model.text_embedding(self.model.encoder.prepare(tokens), alone)[0]
-        return text_half(row, self.model.structure_share)
+        return row * self.assembly.text_weight
 
     def most_similar_to_text(
         self,
@@ -129,7 +134,9 @@ class TrainedModel:
             warn("nothing is new: the model has every vertex already")
             return Embedding((), self.embedding.vectors[:0], self.embedding.text_dim)
         extension = extend(self.network, new, skip_known=skip_known)
-        return embed_unseen(self.model, self.vocabulary, self.network, self.embedding, extension)
+        return embed_unseen(
+            self.model, self.vocabulary, self.network, self.embedding, extension, self.assembly
+        )
 
     def save(self, folder: Path | str) -> None:
         """Store everything in ``folder``; an older model there stays whole until it is replaced.

@@ -97,6 +97,14 @@ class BiLSTM(TextEncoder[TokenizedTexts, SortedTexts]):
         self._group = group
         return {"words": 1}
 
+    @classmethod
+    def step_numbers(cls, num_texts: int, num_tokens: int, dim: int) -> int:
+        """Count the numbers kept for every word, and those of one block of texts."""
+        read = min(num_tokens, MAX_WORDS * num_texts)
+        in_block = read * min(1.0, 2 * BLOCK / num_texts)  # The longest texts come first.
+        gates_and_cells, of_gates, positions = 5, 4, 8
+        return int(read * (gates_and_cells * dim + positions) + in_block * of_gates * dim)
+
     def _summed_states(
         self, positions: Positions, all_words: Float[Tensor, "words dim"]
     ) -> Float[Tensor, "texts dim"]:

@@ -59,6 +59,11 @@ class TextEncoder(nn.Module, ABC, Generic[Texts, Prepared]):
         """
         return {}
 
+    @classmethod
+    def step_numbers(cls, num_texts: int, num_tokens: int, dim: int) -> int:  # noqa: ARG003
+        """Return how many numbers a step keeps or works on, besides X and the tables."""
+        return 0
+
     def word_parts(self, texts: Texts) -> WordParts | None:  # noqa: ARG002
         """Return X as a sum over words, or None if X is not such a sum."""
         return None

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.errors import ConfigError
+from dmte.settings import ENCODER_TRAITS
 from dmte.text.frozen import FrozenEncoder
 from dmte.text.tfidf import strongest_directions
 from dmte.text.vocabulary import TokenizedTexts
@@ -55,7 +56,7 @@ def encoder_input(
     Raises:
         ConfigError: The encoder needs features and ``features`` is None.
     """
-    if encoder != "features":
+    if ENCODER_TRAITS[encoder].reads_words:
         return texts
     if features is None:
         raise ConfigError(

@@ -1,18 +1,15 @@
-"""Training (section 4.4): Adam on batches of edges.
+"""The plan of a training run: the values of settings that are None.
 
-The loop is a generator of reports: the caller prints, saves and stops. The paper trains once. The
-recommended recipe, on networks with few edges, trains three times from the same start, each time
-holding other edges back, and takes the mean of what was learned: when to stop is told by few edges,
-and three such tellings are steadier than one. A resumed run ends in the same bits.
-
-A group of processes makes the same steps together, each with some of the columns. What is
-held back, the order of edges, the negatives and when to stop are the same for all of them.
+Before training, a plan resolves ``dim``, ``folds``, ``letters`` and ``word_weights`` from the
+network, its texts and the number of validation edges. ``structure_share`` and ``degree_power`` are
+chosen after training, by the scores of the validation pairs, if they are None in the plan.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch.nn.functional import normalize
@@ -20,40 +17,100 @@ from torch.nn.functional import normalize
 from dmte.distributed.group import ProcessGroup
 from dmte.errors import ConfigError, TrainingError
 from dmte.metrics import NOISE, PairScores, auc, auc_difference_error
-from dmte.model.assemble import shared
+from dmte.model.assemble import combine_scores, scale_scores
 from dmte.model.build import build_model, embed_network
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
-from dmte.text import ENCODERS, EncoderInput, FeatureRows, FrozenEncoder, TokenizedTexts
+from dmte.text import (
+    ENCODERS,
+    EncoderInput,
+    FeatureRows,
+    FrozenEncoder,
+    TokenizedTexts,
+    Vocabulary,
+    encoder_input,
+    tokenized,
+)
 from dmte.text.subwords import are_short
-from dmte.training.validation import ValidationEdges
+from dmte.training.validation import ValidationEdges, num_validation_edges, split_validation
+
+Split: TypeAlias = tuple[TextualNetwork, ValidationEdges | None]
 
 MIN_VALIDATION_EDGES = 8
-"""Edges by which to tell whether learning from diffused texts helps."""
+"""Number of validation edges below which diffused texts are kept untrained."""
 
 ENOUGH_VALIDATION_EDGES = 1000
-"""Edges by which one training tells when to stop about as well as three."""
+"""Number of validation edges above which one training suffices."""
 
 NUM_FOLDS = 3
-"""Trainings where there are fewer."""
+"""Number of trainings with fewer validation edges."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """What a training run starts from."""
+
+    settings: Settings
+    """None is left only in ``structure_share`` and ``degree_power``, if scores choose them."""
+    splits: Sequence[Split]
+    """The training network and the validation edges of every fold."""
+    vocabulary: Vocabulary
+    texts: EncoderInput
+    """What the encoder reads of every vertex."""
+    start: FrozenEncoder[Any] | None
+    """The own columns of a frozen encoder; None for a learned one."""
+    learns: bool
+    """Whether there are enough validation edges to train on frozen texts."""
+
+
+def resolve(settings: Settings, network: TextualNetwork, seed: int, group: ProcessGroup) -> Plan:
+    """Return the plan of a training run; all processes of a group have to call it.
+
+    Raises:
+        TrainingError: No text has a word, or all features are zero.
+        ConfigError: The encoder reads features, and the network has none.
+    """
+    fraction = settings.validation_fraction
+    num_edges = num_validation_edges(network, fraction)
+    # With too few validation edges, keep the diffused texts untrained.
+    learns = not settings.is_text_only or fraction == 0 or num_edges >= MIN_VALIDATION_EDGES
+    splits = [
+        split_validation(network, fraction if learns else 0.0, seed, number)
+        for number in range(num_folds(settings, num_edges) if learns else 1)
+    ]
+    vocabulary, words = tokenized(
+        network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
+    )
+    settings = replace(
+        settings,
+        letters=auto_letters(settings, words),
+        word_weights=learns and auto_word_weights(settings, num_edges),
+        structure_share=None if auto_structure_share(settings) else settings.structure_share or 0.0,
+        degree_power=None if auto_degree_power(settings) else settings.degree_power or 0.0,
+    )
+    texts, start = encoder_input(settings.encoder, words, network.features), None
+    if settings.has_frozen_encoder:
+        start = divided_start(settings, splits, texts, seed, group)
+        settings = settings.with_half(start.dim) if settings.is_text_only else settings
+    return Plan(settings, splits, vocabulary, texts, start, learns)
 
 
 def auto_letters(settings: Settings, texts: TokenizedTexts) -> bool:
-    """Return whether groups of letters are read beside words, which only spectral texts have."""
-    if settings.encoder != "spectral":
+    """Return whether character n-grams are read beside words."""
+    if not settings.encoder_traits.has_word_settings:
         return False
     return are_short(texts) if settings.letters is None else settings.letters
 
 
-def auto_word_weights(settings: Settings, held_back: int) -> bool:
-    """Return whether weights of words are learned, when so many edges can be held back."""
-    if settings.encoder != "spectral":
+def auto_word_weights(settings: Settings, num_edges: int) -> bool:
+    """Return whether word weights are learned with this number of validation edges."""
+    if not settings.encoder_traits.has_word_settings:
         return False
-    return _are_few(held_back) if settings.word_weights is None else settings.word_weights
+    return _are_few(num_edges) if settings.word_weights is None else settings.word_weights
 
 
 def auto_structure_share(settings: Settings) -> bool:
-    """Return whether held-back edges choose what share of a score links alone have."""
+    """Return whether validation scores choose the share of a structure half."""
     return (
         settings.structure_share is None
         and settings.dim is None
@@ -62,35 +119,35 @@ def auto_structure_share(settings: Settings) -> bool:
 
 
 def auto_degree_power(settings: Settings) -> bool:
-    """Return whether held-back edges choose how long the vectors of linked vertices are."""
+    """Return whether validation scores choose the degree power."""
     return settings.degree_power is None and settings.supports_structure_share
 
 
-def num_folds(settings: Settings, held_back: int) -> int:
-    """Return how often to train, when so many edges can be held back."""
+def num_folds(settings: Settings, num_edges: int) -> int:
+    """Return the number of trainings with this number of validation edges."""
     if settings.folds is not None:
         return settings.folds
-    return NUM_FOLDS if settings.is_text_only and _are_few(held_back) else 1
+    return NUM_FOLDS if settings.is_text_only and _are_few(num_edges) else 1
 
 
-def _are_few(held_back: int) -> bool:
-    return 0 < held_back < ENOUGH_VALIDATION_EDGES
+def _are_few(num_edges: int) -> bool:
+    return 0 < num_edges < ENOUGH_VALIDATION_EDGES
 
 
 SHARES = (0.2, 0.5, 0.8)
-"""What β is chosen from, beside 0."""
+"""Candidates for β, besides 0."""
 
 LEAST_GAIN = 0.0025
-"""AUC that links alone must add; less is not worth twice the columns. Where texts say something it
-was 0.001 at most, on eight networks."""
+"""Least gain of AUC for which a structure half, twice the columns, is used. On eight networks with
+informative texts the gain was at most 0.001."""
 
 
-def choose_structure_share(judged: Sequence[tuple[PairScores, PairScores]]) -> float:
-    """Return the β that tells held-back edges best, or 0 where that is no clear gain.
+def choose_structure_share(scores: Sequence[tuple[PairScores, PairScores]]) -> float:
+    """Return the β with the best validation AUC, or 0 if the gain is not significant.
 
-    Every training of a network holds other edges back, and has judged them by text and by walks.
+    ``scores`` are those of the validation pairs of every fold, by texts and by walks.
     """
-    gains = {share: _gain(judged, share) for share in SHARES}
+    gains = {share: _gain(scores, share) for share in SHARES}
     clear = [share for share in SHARES if gains[share].is_clear]
     return max(clear, key=lambda share: gains[share].mean, default=0.0)
 
@@ -104,57 +161,52 @@ class _Gain(NamedTuple):
         return self.mean >= max(LEAST_GAIN, NOISE * self.error)
 
 
-def _gain(judged: Sequence[tuple[PairScores, PairScores]], share: float) -> _Gain:
-    """Return how much better held-back edges are told with a share than by texts alone."""
-    pairs = [(shared(text, walks, share), text) for text, walks in judged]
+def _gain(scores: Sequence[tuple[PairScores, PairScores]], share: float) -> _Gain:
+    """Return the gain of AUC over texts alone, on average over folds."""
+    pairs = [(combine_scores(text, walks, share), text) for text, walks in scores]
     errors = [auc_difference_error(mixed, text) for mixed, text in pairs]
     mean = fmean(auc(*mixed) - auc(*text) for mixed, text in pairs)
     return _Gain(mean, math.hypot(*errors) / len(pairs))
 
 
 POWERS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
-"""What a is chosen from. Above, sparse networks gain a little AUC more, and the pairs that score
-highest become those of hubs, linked or not: average precision falls."""
+"""Candidates for a. With larger ones, sparse networks gain a little more AUC, but the best scores
+become those of hubs, linked or not: average precision falls."""
 
 MIN_JUDGING = 12
-"""Held-back edges by which to choose; with 10 the choice cost 14 drawn networks of 80 vertices 0.1
+"""Validation edges needed to choose a; with 10 the choice cost 14 drawn networks of 80 vertices 0.1
 on average and 1.6 at worst, with 12 to 15 it gained real ones 1 to 2."""
 
 
-def choose_degree_power(judged: Sequence[tuple[PairScores, PairScores]]) -> float:
-    """Return the a that tells held-back edges best; of equally good ones the smallest, of few 0.
+def choose_degree_power(scores: Sequence[tuple[PairScores, PairScores]]) -> float:
+    """Return the smallest a with the best validation AUC, or 0 with too few validation edges.
 
-    Every training of a network holds other edges back: what these pairs score at length 1, and the
-    products of their lengths for a = 1.
+    ``scores`` are those of the validation pairs of every fold, with vectors of length 1, and the
+    products of the pairs' lengths for a = 1.
     """
-    if not judged or min(len(unit.edges) for unit, _ in judged) < MIN_JUDGING:
+    if not scores or min(len(unit.edges) for unit, _ in scores) < MIN_JUDGING:
         return 0.0
-    found = {power: fmean(auc(*_scored(*one, power)) for one in judged) for power in POWERS}
+    found = {power: fmean(auc(*scale_scores(*one, power)) for one in scores) for power in POWERS}
     return max(POWERS, key=lambda power: found[power])
-
-
-def _scored(unit: PairScores, products: PairScores, power: float) -> PairScores:
-    """Return the scores of scale_by_degree vectors."""
-    return PairScores(*(a * b**power for a, b in zip(unit, products, strict=True)))
 
 
 WIDTHS = (64, 128, 256, 512)
 """Widths to choose from."""
 
 UNTRIED_WIDTH = 128
-"""The width where there are too few edges to hold some back."""
+"""The width without validation edges."""
 
 
 def spectral_start(
     settings: Settings,
-    splits: Sequence[tuple[TextualNetwork, ValidationEdges | None]],
+    splits: Sequence[Split],
     texts: EncoderInput,
     seed: int,
 ) -> FrozenEncoder[Any]:
-    """Return the encoder with its directions found, as wide as the settings or the edges say.
+    """Return the encoder with its directions; validation AUC chooses ``dim`` if it is None.
 
     Raises:
-        TrainingError: There are no words.
+        TrainingError: No text has a word, or all features are zero.
     """
     widths = _widths(texts) if settings.dim is None else (settings.half,)
     kind = ENCODERS[settings.encoder]
@@ -166,8 +218,8 @@ def spectral_start(
         raise TrainingError(_nothing_to_read(texts))
     if len(widths) == 1:
         return widest
-    judged = [(train, held_back) for train, held_back in splits if held_back is not None]
-    if not judged:
+    folds = [(train, validation) for train, validation in splits if validation is not None]
+    if not folds:
         return widest.narrowed(min(UNTRIED_WIDTH, widest.dim))
     none_linked = torch.empty(0, dtype=torch.int64)
     projected = widest.project(texts)
@@ -175,26 +227,26 @@ def spectral_start(
     for width in widths:
         model = build_model(settings.with_half(width), 0, 0, seed)
         narrow = normalize(projected[:, :width])
-        for train, held_back in judged:
+        for train, pairs in folds:
             vectors = embed_network(model, train, narrow, none_linked)
-            found[width] += auc(vectors.score(held_back.edges), vectors.score(held_back.non_edges))
-    # Of equally good widths the smallest, which is the first.
+            found[width] += auc(vectors.score(pairs.edges), vectors.score(pairs.non_edges))
+    # The first of equally good widths is the smallest.
     return widest.narrowed(max(found, key=lambda width: found[width]))
 
 
 def divided_start(
     settings: Settings,
-    splits: Sequence[tuple[TextualNetwork, ValidationEdges | None]],
+    splits: Sequence[Split],
     texts: EncoderInput,
     seed: int,
     group: ProcessGroup,
 ) -> FrozenEncoder[Any]:
-    """Return the own columns of the encoder that the first process of a group has found.
+    """Return the own columns of the encoder that the first process of a group computes.
 
-    Others do not look for themselves: another processor may find another sign or another width.
+    Another processor could compute another sign or width, so the columns are scattered.
 
     Raises:
-        TrainingError: There are no words.
+        TrainingError: No text has a word, or all features are zero.
     """
     found = group.run_on_rank_zero(lambda: spectral_start(settings, splits, texts, seed))
     if group.size == 1 and found is not None:
@@ -214,7 +266,7 @@ def divided_start(
 
 
 def _nothing_to_read(texts: EncoderInput) -> str:
-    """Return what to say where no direction is other than zero, whichever verb was asked."""
+    """Return the error message if all directions are zero, for any verb."""
     if isinstance(texts, FeatureRows):
         return (
             "all features of all vertices are zero, and the encoder 'features' reads nothing else; "
@@ -227,7 +279,7 @@ def _nothing_to_read(texts: EncoderInput) -> str:
 
 
 def _widths(texts: EncoderInput) -> tuple[int, ...]:
-    """Return the widths to try: of given features up to the first that holds all of them."""
+    """Return the widths to try: with features, up to the first that holds all of them."""
     if not isinstance(texts, FeatureRows):
         return WIDTHS
     needed = [width for width in WIDTHS if width < texts.vocabulary_size]

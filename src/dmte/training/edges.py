@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from dmte.diffusion.transition import TransitionTemplate
 from dmte.network.split import pair_numbers
 from dmte.network.textual_network import TextualNetwork, adjacency_matrix
 from dmte.runtime.seeding import generator_for
@@ -33,7 +34,7 @@ class DirectedEdges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupervisedEdges:
-    """The distinct edges of a network among those who take part, which are numbered anew."""
+    """The distinct edges of a network among the vertices that take part, numbered from 0."""
 
     members: Int[Tensor, " members"]
     """The vertices that take part, ascending; vertex k here is vertex members[k] there."""
@@ -47,7 +48,7 @@ class SupervisedEdges:
     ) -> "SupervisedEdges":
         """Return the edges of ``network``, duplicates added up.
 
-        Whoever has an edge takes part, and ``others``.
+        Includes every vertex with an edge, plus ``others``.
         """
         edges, weights = network.distinct_edges()
         mentioned = edges.flatten() if others is None else torch.cat([edges.flatten(), others])
@@ -82,6 +83,12 @@ class SupervisedEdges:
     def adjacency(self) -> sp.csr_array:
         """Return S among the members."""
         return adjacency_matrix(
+            self.edges, self.weights, len(self.members), directed=self.are_directed
+        )
+
+    def template(self) -> TransitionTemplate:
+        """Return the positions of the edges in P, for P without some of them."""
+        return TransitionTemplate.of(
             self.edges, self.weights, len(self.members), directed=self.are_directed
         )
 

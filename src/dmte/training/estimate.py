@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import torch
 
+from dmte.diffusion.operators import ACTIVATIONS
 from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
 from dmte.errors import TrainingError
 from dmte.kernels.pair_scores import CHUNK
@@ -36,9 +37,7 @@ from dmte.network import TextualNetwork
 from dmte.runtime.memory import available_bytes
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
-from dmte.text import tokenized
-from dmte.text.bilstm import BLOCK as BILSTM_BLOCK
-from dmte.text.bilstm import MAX_WORDS
+from dmte.text import ENCODERS, tokenized
 from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
 from dmte.training.auto_settings import WIDTHS, auto_letters, auto_word_weights, num_folds
 from dmte.training.edges import MAX_UNLINKED
@@ -85,7 +84,7 @@ class Sizes:
     @classmethod
     def of(cls, network: TextualNetwork, settings: Settings) -> "Sizes":
         """Return the sizes of a network; its texts are read, and nothing else is made."""
-        if settings.encoder == "features":
+        if not settings.encoder_traits.reads_words:
             features = 0 if network.features is None else network.features.shape[1]
             return cls._with(network, settings, features, 0, by_letters=False)
         vocabulary, texts = tokenized(
@@ -184,7 +183,7 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     """Return the numbers held by a step, or, where that is more, by a look at all vertices."""
     halves = 2 if settings.structure else 1
     # Of every hop P^h X is kept for the way back, and what an activation makes of it.
-    of_hops = settings.hops * (2 if settings.activation == "tanh" else 1)
+    of_hops = settings.hops * ACTIVATIONS[settings.activation].tables_per_hop
     directed = 2 * min(settings.edges_per_step(sizes.edges), sizes.edges)
     tables = (of_hops + (21 if settings.structure else 11)) * sizes.members * width
     if samples_all_vertices(settings) and sizes.members > MAX_NEGATIVE_POOL:
@@ -198,17 +197,8 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     if sizes.auto_word_weights:  # V weighed and its gradient, X before and after it is scaled.
         tables += (2 * sizes.words + sizes.members) * width
         looking += (sizes.words + 2 * sizes.vertices) * width
-    return max(tables + gathered + _of_states(sizes, settings, width), looking + pairs)
-
-
-def _of_states(sizes: Sizes, settings: Settings, width: int) -> int:
-    """Return the numbers that a Bi-LSTM keeps of every word, and works on in one block of texts."""
-    if settings.encoder != "bilstm":
-        return 0
-    read = min(sizes.tokens, MAX_WORDS * sizes.vertices)
-    in_block = read * min(1.0, 2 * BILSTM_BLOCK / sizes.vertices)  # The longest texts come first.
-    gates_and_cells, of_gates, places = 5, 4, 8
-    return int(read * (gates_and_cells * width + places) + in_block * of_gates * width)
+    states = ENCODERS[settings.encoder].step_numbers(sizes.vertices, sizes.tokens, width)
+    return max(tables + gathered + states, looking + pairs)
 
 
 def estimate(network: TextualNetwork, settings: Settings) -> Cost:
@@ -314,7 +304,7 @@ def _smaller(sizes: Sizes, settings: Settings) -> Iterator[tuple[Settings, int, 
     """Yield settings that take less, those that change least first, and how to ask for them."""
     dims = [dim for dim in NARROWER if dim < (settings.dim or max(WIDTHS) + 1)]
     fewer = [count for count in FEWER_WORDS if count < sizes.words]
-    if settings.encoder == "features":
+    if not settings.encoder_traits.reads_words:
         fewer = []
     for words in fewer[:2]:  # Rare words say least.
         yield settings, words, f"--max-vocabulary {words}"

@@ -1,9 +1,9 @@
-"""One training from one start: what it learns from, what it holds back, and how far it has come.
+"""One training run on a split: its edges, its validation edges, its model and its optimizer.
 
 A step propagates the whole graph once, since a vertex's row serves many edges, and then scores a
 large batch. Batches, negatives and the words left out are a pure function of the seed, the fold and
-the epoch, so all processes of a group draw the same. Each scores its own columns; the scores
-are summed in one place, and from there on everybody has the same loss.
+the epoch, so all processes of a group draw the same. Each scores its own columns. The scores are
+summed in one place, after which all processes have the same loss.
 """
 
 from collections.abc import Mapping
@@ -15,14 +15,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.diffusion.random_projection import walk_features
-from dmte.diffusion.transition import TransitionTemplate
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.embedding.embedding import dot_products
 from dmte.errors import TrainingError
 from dmte.kernels.adam import Adam
 from dmte.kernels.sparse import SparseMatrix
 from dmte.metrics import PairScores, auc
-from dmte.model.assemble import degrees, length_products
+from dmte.model.assemble import combine_halves, degrees, length_products
 from dmte.model.build import build_model, embed_halves
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
@@ -31,41 +30,41 @@ from dmte.settings import Settings
 from dmte.text import EncoderInput, FrozenEncoder, LearnedWeights, SpectralWords
 from dmte.training.edges import SupervisedEdges, sample_unlinked
 from dmte.training.negative_sampling import NegativeSampler
-from dmte.training.objective import Scores, part_losses, ranking_losses, score_edges, weighted_sum
+from dmte.training.objective import LOSSES, Scores, score_edges, weighted_sum
 from dmte.training.validation import Best, ValidationEdges
 
 MAX_NEGATIVE_POOL = 4096
-"""Vertices that the negatives of a step are drawn among, where all are drawn alike. Few of a large
-network's vectors have then to be worked out: on DBLP a step takes half of the time, and AUC stays
-(97.8 on a fifth of the training edges, 55 %)."""
+"""Number of vertices that the negatives of a step are drawn from, if all vertices may be drawn.
+Fewer rows of a large network are computed: on DBLP a step takes half the time, and AUC stays the
+same (97.8 on a fifth of the training edges, 55 %)."""
 
 EMPHASIS = "encoder.emphasis"
-"""The weights of words among the parameters of a model."""
+"""The name of the word weights among the parameters of a model."""
 
 OWN_RATES: Mapping[str, str] = MappingProxyType(
     {"mixing.matrix": "mixing_learning_rate", EMPHASIS: "word_learning_rate"}
 )
-"""The setting with the step size of M and of the weights of words; others have learning_rate."""
+"""Settings with the step size of M and of the word weights; the others use learning_rate."""
 
 
 def samples_all_vertices(settings: Settings) -> bool:
-    """Return whether all vertices are drawn alike as negatives, also those without an edge."""
+    """Return whether negatives are drawn uniformly, vertices without an edge included."""
     return settings.noise_power == 0 and not settings.structure
 
 
 class ValidationScores(NamedTuple):
-    """What there is to know of the held-back pairs."""
+    """Scores of the validation pairs."""
 
     text: PairScores
-    """Their scores by texts, as they were told best."""
+    """Text scores at the best validation epoch."""
     walks: PairScores | None
-    """Their scores by where walks end; none where nobody asks."""
+    """Scores of the random structure half, if requested."""
     lengths: PairScores
-    """The products of their lengths, for a = 1 (see ``lengths``)."""
+    """Products of the pairs' lengths for a = 1 (see ``model.assemble``)."""
 
 
 class Fold:
-    """The model, its optimizer, and the edges it learns from and is judged by."""
+    """The model and the optimizer of one split into training and validation edges."""
 
     def __init__(
         self,
@@ -78,7 +77,7 @@ class Fold:
         group: ProcessGroup = SINGLE_PROCESS,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        self.train, self.held_back = split
+        self.train, self.validation_edges = split
         self.settings, self.seed, self.number = settings, seed, number
         self.group, self.dtype = group, dtype
         self.best = Best()
@@ -91,7 +90,7 @@ class Fold:
         self.optimizer = _optimizer_of(self.model, settings)
 
     def start_from(self, encoder: FrozenEncoder[Any]) -> None:
-        """Read texts by an encoder that is started; weights of words are this training's own."""
+        """Use this frozen encoder; word weights belong to the fold."""
         self.model.encoder = (
             LearnedWeights(encoder)
             if self.settings.word_weights and isinstance(encoder, SpectralWords)
@@ -100,13 +99,13 @@ class Fold:
         self.optimizer = _optimizer_of(self.model, self.settings)
 
     def prepare_steps(self, texts: EncoderInput, prepared: Any) -> None:
-        """Make what every step needs, once the encoder of the model is in place.
+        """Compute what every step needs, once the encoder of the model is in place.
 
-        ``prepared`` is what the encoder made of the texts of all vertices.
+        ``prepared`` are the texts of all vertices, as the encoder prepared them.
         """
         once = self.group.share_on_host
         self._all_texts, model = prepared, self.model
-        if self.held_back is not None:
+        if self.validation_edges is not None:
             whole = self.train.adjacency()
             self._whole_transition = once(model.transition_of(whole, self.dtype))
         self._words = texts.select(self.edges.members)
@@ -114,35 +113,35 @@ class Fold:
         self._texts = once(read) if isinstance(read, SparseMatrix) else read
         self.edges = once(self.edges)
         if self.settings.hide_supervised:
-            self._entries = once(TransitionTemplate.of(self.edges))
+            self._entries = once(self.edges.template())
         else:
             self._transition = once(model.transition_of(self.edges.adjacency(), self.dtype))
         self.sampler = NegativeSampler(self._noise())
 
     def _noise(self) -> Float[Tensor, " members"]:
-        """Return how often every member is drawn as a negative, in proportion."""
+        """Return the probability of every member as a negative, up to a factor."""
         noise = self.edges.out_degrees() ** self.settings.noise_power
         is_linked = self.edges.are_linked()
-        # The vertices without an edge that take part stand for all of them.
+        # The members without an edge represent all vertices without one.
         num_unlinked = self.train.num_vertices - int(is_linked.sum())
         noise[~is_linked] = num_unlinked / max(1, int((~is_linked).sum()))
         return noise
 
     @property
     def batch_size(self) -> int:
-        """How many edges a step scores at most."""
+        """Maximum number of edges that a step scores."""
         return self.settings.edges_per_step(len(self.edges))
 
     @property
     def has_stopped(self) -> bool:
-        """Whether the held-back edges say to stop."""
+        """Whether early stopping has ended this fold."""
         return (
-            self.held_back is not None
+            self.validation_edges is not None
             and self.best.checks_without_improvement >= self.settings.patience
         )
 
     def train_epoch(self, epoch: int) -> Float[Tensor, " parts"]:
-        """Make a step per batch; return the epoch's loss of every part.
+        """Make a step per batch and return the mean loss of every part.
 
         Raises:
             TrainingError: The loss or a parameter is no longer a finite number.
@@ -153,15 +152,15 @@ class Fold:
         total, total_weight = torch.zeros(()), 0.0
         for batch in order.split(self.batch_size):
             parts, weight = self.step(batch, negatives)
-            self._refuse_infinite(epoch, "the loss", not_finite=not bool(parts.isfinite().all()))
+            self._check_finite(epoch, "the loss", not_finite=not bool(parts.isfinite().all()))
             total, total_weight = total + parts * weight, total_weight + weight
         is_finite = all(bool(p.detach().isfinite().all()) for p in self.model.parameters())
         not_finite = self.group.any(found=not is_finite)  # Others have other columns.
-        self._refuse_infinite(epoch, "a parameter", not_finite=not_finite)
+        self._check_finite(epoch, "a parameter", not_finite=not_finite)
         return total / total_weight
 
     def leave_words_out(self, epoch: int) -> None:
-        """Let the steps to come read the texts without the words that this epoch does without."""
+        """Drop the words that this epoch leaves out of the texts."""
         if share := self.settings.word_dropout:
             words = self._words.dropout_words(share, self._generator("words", epoch))
             self._texts = self.model.encoder.prepare(words)
@@ -184,10 +183,7 @@ class Fold:
         negatives = sampler.draw(edges.source, edges.target, settings.num_negatives, generator)
         scores = self._scores(transition, edges.source, edges.target, negatives)
         weights = self.edges.relative(edges.weights, self.dtype)
-        if settings.loss == "ranking":
-            parts = ranking_losses(scores, weights, settings.sharpness)
-        else:
-            parts = part_losses(scores, weights)
+        parts = LOSSES[settings.loss](scores, weights, settings.sharpness)
         loss = weighted_sum(parts, settings.objective)
         self.optimizer.zero_grad()
         loss.backward()
@@ -202,54 +198,58 @@ class Fold:
         target: Int[Tensor, " batch"],
         negatives: Int[Tensor, "batch negatives"],
     ) -> Scores:
-        """Return the scores of all columns, which every process of the group gets alike."""
+        """Return the scores summed over all columns, the same on every process."""
         rows, num_members = None, len(self.edges.members)
         if self.model.exchanges_rows or (
             self._samples_all_vertices and num_members > MAX_NEGATIVE_POOL
         ):
-            asked = torch.cat([source.unsqueeze(1), target.unsqueeze(1), negatives], dim=1)
-            rows, asked = _numbered(asked, num_members)
-            source, target, negatives = asked[:, 0], asked[:, 1], asked[:, 2:]
+            ends = torch.cat([source.unsqueeze(1), target.unsqueeze(1), negatives], dim=1)
+            rows, ends = _numbered(ends, num_members)
+            source, target, negatives = ends[:, 0], ends[:, 1], ends[:, 2:]
         halves = self.model(self._texts, transition, rows)
         return score_edges(halves, source, target, negatives, self.group)
 
     def validate(self, epoch: int) -> None:
-        """Ask about the held-back edges, if there are any, and keep the best."""
-        if self.held_back is None:
+        """Score the validation edges, if there are any, and keep the best parameters."""
+        if self.validation_edges is None:
             return
-        found = auc(*self._score_validation(self.held_back))
+        found = auc(*self._score_validation(self.validation_edges))
         if found > self.best.auc:
             self.best = Best(found, epoch, 0, found, self.parameters())
         else:
             self.best.checks_without_improvement += 1
             self.best.last_auc = found
 
-    def _score_validation(self, held_back: ValidationEdges) -> list[Float[Tensor, " pairs"]]:
-        """Return the scores of the held-back edges and of the pairs that are none."""
-        asked = [held_back.edges, held_back.non_edges]
-        # Of most networks few vertices are asked about, and only these are multiplied by M.
-        rows, numbers = _numbered(torch.cat(asked), self.train.num_vertices)
+    def _score_validation(self, validation: ValidationEdges) -> list[Float[Tensor, " pairs"]]:
+        """Return the scores of the validation edges and of the non-edges."""
+        scored = [validation.edges, validation.non_edges]
+        # Usually few vertices occur in validation pairs; multiply only those by M.
+        rows, numbers = _numbered(torch.cat(scored), self.train.num_vertices)
         text, structure = embed_halves(
             self.model, self._all_texts, self._whole_transition, self.edges.members, rows
         )
-        vectors = text if structure is None else torch.cat([text, structure], dim=1)
+        vectors = combine_halves(text, structure)
         return [
             self.group.sum(dot_products(vectors, pairs))
-            for pairs in numbers.split([len(pairs) for pairs in asked])
+            for pairs in numbers.split([len(pairs) for pairs in scored])
         ]
 
     def validation_scores(self, *, by_walks: bool) -> ValidationScores | None:
-        """Return how the held-back pairs are told, by walks as well if asked.
+        """Return the scores of the validation pairs with the best parameters, if there are any.
 
-        None where nothing is held back. All processes of a group have to call it.
+        ``by_walks`` adds those of the random structure half. All processes of a group have to
+        call it.
         """
-        if self.held_back is None:
+        if self.validation_edges is None:
             return None
         now = self.parameters()
         self.model.load_state_dict(self.best_parameters(), strict=False)
-        by_text = PairScores(*self._score_validation(self.held_back))
+        by_text = PairScores(*self._score_validation(self.validation_edges))
         self.model.load_state_dict(now, strict=False)
-        adjacency, pairs = self.train.adjacency(), (self.held_back.edges, self.held_back.non_edges)
+        adjacency, pairs = (
+            self.train.adjacency(),
+            (self.validation_edges.edges, self.validation_edges.non_edges),
+        )
         found, walks = degrees(adjacency), None
         if by_walks:
             ends = walk_features(adjacency, self.settings.half, self.seed, self.group, self.dtype)
@@ -259,10 +259,7 @@ class Fold:
         )
 
     def best_parameters(self) -> dict[str, Tensor]:
-        """Return the parameters as they were at their best on the held-back edges, or as they are.
-
-        They are copies.
-        """
+        """Return copies of the parameters at the best validation epoch, or of the current ones."""
         return self.best.parameters or self.parameters()
 
     def parameters(self) -> dict[str, Tensor]:
@@ -273,7 +270,7 @@ class Fold:
         of_fold = f" of fold {self.number}" if self.number else ""
         return generator_for(self.seed, purpose + of_fold, epoch)
 
-    def _refuse_infinite(self, epoch: int, what: str, *, not_finite: bool) -> None:
+    def _check_finite(self, epoch: int, what: str, *, not_finite: bool) -> None:
         if not_finite:
             raise TrainingError(
                 f"{what} was no longer a finite number in epoch {epoch + 1}; "
@@ -281,9 +278,9 @@ class Fold:
             )
 
     def _smaller_steps(self) -> str:
-        """Return every step size in use, as what to stay below.
+        """Return every step size in use, as an upper bound.
 
-        Which of them is too large cannot be told: a loss of NaN soon makes all parameters NaN.
+        A loss of NaN soon makes all parameters NaN, so the one that is too large is unknown.
         """
         used = {OWN_RATES.get(name, "learning_rate") for name, _ in self.model.named_parameters()}
         *most, last = (
@@ -297,14 +294,14 @@ class Fold:
 def _numbered(
     vertices: Int[Tensor, "some more"], num_vertices: int
 ) -> tuple[Int[Tensor, " rows"], Int[Tensor, "some more"]]:
-    """Return those that occur among the vertices, ascending, and the vertices numbered by them."""
+    """Return the distinct vertices, ascending, and every vertex as a position among them."""
     occurs = torch.zeros(num_vertices, dtype=torch.int64)
     occurs[vertices] = 1
     return occurs.nonzero().flatten(), (occurs.cumsum(0) - 1)[vertices]
 
 
 def _optimizer_of(model: DiffusionMaps, settings: Settings) -> Adam:
-    """Return what makes the steps: those of M and of the weights of words have their own sizes."""
+    """Return Adam, with own step sizes for M and the word weights."""
     parameters = dict(model.named_parameters())
     apart = {name: parameters.pop(name) for name in OWN_RATES if name in parameters}
     optimizer = Adam(parameters.values(), settings.learning_rate)

@@ -13,6 +13,8 @@ minimized, so signs are turned here, once. Sums over edges are divided by Σ s_i
 step size independent of the batch.
 """
 
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import torch
@@ -74,6 +76,15 @@ def ranking_losses(
     """
     ahead = sharpness * (scores.positive.unsqueeze(2) - scores.negative)
     return -(logsigmoid(ahead).mean(dim=2) @ edge_weights) / edge_weights.sum()
+
+
+LOSSES: Mapping[str, Callable[[Scores, Tensor, float], Tensor]] = MappingProxyType(
+    {
+        "pointwise": lambda scores, edge_weights, _: part_losses(scores, edge_weights),
+        "ranking": ranking_losses,
+    }
+)
+"""Every loss of scores, edge weights and sharpness, by the name of the setting."""
 
 
 def weighted_sum(parts: Float[Tensor, " parts"], weights: ObjectiveWeights) -> Float[Tensor, ""]:

@@ -12,11 +12,11 @@ from types import MappingProxyType
 from typing import Any
 
 from dmte.network import TextualNetwork
-from dmte.settings import RECIPES, SPECTRAL_ONLY, Settings
+from dmte.settings import RECIPES, WORD_SETTINGS, Settings
 
 DEFAULT = "recommended"
 OPEN, OTHERWISE_OPEN = "open", 200  # What is left open, and the width where it cannot be.
-OF_WORDS = frozenset({*SPECTRAL_ONLY, "word_dropout"})
+OF_WORDS = frozenset({*WORD_SETTINGS, "word_dropout"})
 """What changes nothing where there are no words."""
 
 
@@ -77,9 +77,9 @@ class Space:
         if values["dim"] == OPEN:
             is_open = replace(start, structure=values["structure"], dim=OTHERWISE_OPEN).is_text_only
             values["dim"] = None if is_open else OTHERWISE_OPEN
-        values |= {name: None for name in SPECTRAL_ONLY if values.get(name) == OPEN}
-        if start.encoder != "spectral":
-            values |= {name: False for name in SPECTRAL_ONLY if name in values}
+        values |= {name: None for name in WORD_SETTINGS if values.get(name) == OPEN}
+        if not start.encoder_traits.has_word_settings:
+            values |= {name: False for name in WORD_SETTINGS if name in values}
         for name in ("learning_rate", "mixing_learning_rate", "sharpness", "noise_power"):
             values[name] = float(f"{values[name]:.3g}")  # More digits would only look precise.
         return replace(start, hop_weights=weights, **values)
@@ -92,7 +92,7 @@ class Space:
         # Any weights λ become the decay that leads from the first to the last.
         decay = (weights[-1] / weights[0]) ** (1 / (len(weights) - 1)) if len(weights) > 1 else 1.0
         point |= {"recipe": recipe, "decay": round(decay, 4)}
-        left_open = ("dim", *SPECTRAL_ONLY)
+        left_open = ("dim", *WORD_SETTINGS)
         point |= {name: OPEN for name in left_open if getattr(settings, name) is None}
         return {name: _inside(point[name], kind) for name, kind in self.ranges.items()}
 

@@ -1,0 +1,104 @@
+"""Sums and exchanges of columns with their backward passes."""
+
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+@runtime_checkable
+class ExchangingGroup(Protocol):
+    """The operations that these functions are made of."""
+
+    size: int
+
+    def column_slice(self, width: int, rank: int | None = None) -> slice:
+        """Return the columns of this process, or of another."""
+
+    def sum_detached(self, part: Tensor, /) -> Tensor:
+        """Return Σ_p of the parts, without a backward pass."""
+
+    def exchange(self, blocks: list[Tensor], shapes: list[tuple[int, int]], /) -> list[Tensor]:
+        """Send a block to every process, and return those received, which have these shapes."""
+
+
+def sum_parts(part: Tensor, group: ExchangingGroup) -> Tensor:
+    """Return Σ_p of the parts, which all processes use in the same way."""
+    total: Tensor = _Sum.apply(part, group)  # type: ignore[no-untyped-call]
+    return total
+
+
+def reduce_scatter(part: Tensor, group: ExchangingGroup) -> Tensor:
+    """Return the own columns of Σ_p of the parts."""
+    own: Tensor = _ReduceScatter.apply(part, group)  # type: ignore[no-untyped-call]
+    return own
+
+
+def all_gather(own: Tensor, width: int, group: ExchangingGroup) -> Tensor:
+    """Return the ``width`` columns of all processes."""
+    whole: Tensor = _AllGather.apply(own, width, group)  # type: ignore[no-untyped-call]
+    return whole
+
+
+def width_of(columns: slice) -> int:
+    """Return the number of columns in a slice."""
+    return int(columns.stop - columns.start)
+
+
+class _Sum(torch.autograd.Function):
+    """Σ_p x_p; backwards ∂L/∂x_p = ∂L/∂Σ, as L is the same everywhere."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Tensor, group: ExchangingGroup) -> Tensor:  # noqa: ARG004
+        return group.sum_detached(part)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
+        return gradient, None
+
+
+class _ReduceScatter(torch.autograd.Function):
+    """The own columns of Σ_p X_p; backwards the gradients of all columns."""
+
+    @staticmethod
+    def forward(ctx: Any, part: Tensor, group: ExchangingGroup) -> Tensor:
+        ctx.group, ctx.width = group, part.shape[1]
+        return _own_columns(group, part)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return _all_columns(ctx.group, gradient, ctx.width), None
+
+
+class _AllGather(torch.autograd.Function):
+    """All columns; backwards the own columns of the sum of the gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, own: Tensor, width: int, group: ExchangingGroup) -> Tensor:
+        ctx.group = group
+        return _all_columns(group, own, width)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return _own_columns(ctx.group, gradient), None, None
+
+
+def _own_columns(group: ExchangingGroup, part: Tensor) -> Tensor:
+    rows, width = part.shape
+    blocks = [part[:, group.column_slice(width, rank)] for rank in range(group.size)]
+    shape = (rows, width_of(group.column_slice(width)))
+    received = group.exchange(blocks, [shape] * group.size)
+    # Added in the order of the processes, so that every run has the same rounding.
+    total = received[0].clone()
+    for block in received[1:]:
+        total += block
+    return total
+
+
+def _all_columns(group: ExchangingGroup, own: Tensor, width: int) -> Tensor:
+    shapes = [(len(own), width_of(group.column_slice(width, rank))) for rank in range(group.size)]
+    return torch.cat(group.exchange([own] * group.size, shapes), dim=1)
