@@ -1,12 +1,8 @@
 """What every method promises, tested once for all of them."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
-from math import isfinite
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -296,66 +292,6 @@ def test_a_fit_says_how_far_it_is_unless_it_is_instant(name: str) -> None:
     assert heard or name in MAY_BE_SILENT
     assert heard == sorted(heard)
     assert not heard or 0 < heard[0] <= heard[-1] == pytest.approx(1.0)
-
-
-def test_an_estimate_is_positive_and_grows_with_the_network(name: str) -> None:
-    small, large = (
-        quick(name).estimate(PlantedTopics(num_vertices=n).draw(torch.Generator().manual_seed(4)))
-        for n in (40, 160)
-    )
-    for cost in (small, large):
-        assert isfinite(cost.seconds)
-        assert cost.seconds > 0
-    assert 0 < small.memory_bytes < large.memory_bytes
-
-
-def test_an_estimate_of_a_strange_network_is_finite_or_refused(name: str) -> None:
-    lonely = network().with_edges(network().edges[:0])
-    try:
-        cost = quick(name).estimate(lonely)
-    except DmteError:
-        return
-    assert isfinite(cost.seconds)
-    assert cost.memory_bytes >= 0
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
-def test_memory_is_estimated_within_a_factor_of_two() -> None:
-    """Of what a process takes on top of an idle one, for methods with large tables."""
-    script = """
-import torch
-from dataclasses import fields, replace
-from pathlib import Path
-from dmte.runtime.memory import release_freed_memory
-from dmte.evaluation import METHODS
-from dmte.runtime.memory import measure
-from dmte.network.synthetic import PlantedTopics
-def held():
-    return 1024 * int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
-less = {"epochs": 1, "walks_per_vertex": 1, "samples_per_edge": 1, "rounds": 1}
-torch.set_num_threads(1)
-drawn = PlantedTopics(num_vertices=4000, words_per_text=40, words_per_topic=1000)
-tiny, large = (
-    replace(drawn, num_vertices=n).draw(torch.Generator().manual_seed(0)) for n in (80, 4000)
-)
-# That of DMTE is held to a quarter by tests/test_estimate.py.
-names = ("fastrp", "lsa", "lsa-diffused", "tadw", "line", "deepwalk", "node2vec", "dmte-released")
-for name in names:
-    method = METHODS[name]
-    own = {setting.name for setting in fields(method)}
-    method = replace(method, **{k: v for k, v in less.items() if k in own})
-    method.fit(tiny, 0)
-    release_freed_memory()
-    before = held()
-    taken = 1e6 * measure(lambda: method.fit(large, 0)).peak_mb - before
-    print(name, taken / method.estimate(large).memory_bytes)
-"""
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    ratios = dict(line.split() for line in done.stdout.splitlines())
-    assert len(ratios) == 8
-    assert {name: r for name, r in ratios.items() if not 0.5 < float(r) < 2} == {}
 
 
 LESS_IS_EXPECTED = {"adamic-adar": 0.58, "sentence": 0.58}

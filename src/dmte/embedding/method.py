@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.embedding.cost import Cost
 from dmte.network.textual_network import TextualNetwork
 from dmte.search.vectors import Neighbor as Neighbor
 
@@ -32,13 +31,6 @@ class Method(Protocol):
 
     def fit(self, network: TextualNetwork, seed: int) -> PairScorer:
         """Learn from ``network``; the same seed gives the same result."""
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes on this machine, having tried a little of it.
-
-        Raises:
-            DmteError: The network cannot be learned from at all.
-        """
 
 
 @runtime_checkable

@@ -72,9 +72,14 @@ class Cell(ABC):
         fields = {"kind": type(self).__name__} | asdict(self)
         return fields | {"settings_digest": sha256(fitted.encode()).hexdigest()[:12]}
 
+    @property
+    def condition(self) -> str:
+        """The share of edges or labels learned from, for people; empty if there is no choice."""
+        return ""
+
     def title(self) -> str:
-        """Return what it is, for people."""
-        return f"{self.method}, seed {self.seed}"
+        """Name the fit for people."""
+        return ", ".join(filter(None, (self.method, self.condition, f"seed {self.seed}")))
 
     def configured_method(self) -> Method:
         """Return the method with its settings put in."""
@@ -85,10 +90,6 @@ class Cell(ABC):
             raise ConfigError(f"{self.method} has no settings")
         return replace(method, **self.settings)
 
-    def method_for(self, network: TextualNetwork) -> Method:  # noqa: ARG002
-        """Return the method as it is fitted there."""
-        return self.configured_method()
-
     @abstractmethod
     def check(self, network: TextualNetwork) -> None:
         """Pose the questions and fit nothing: refuse at once what cannot be asked.
@@ -96,15 +97,6 @@ class Cell(ABC):
         Raises:
             SplitError: The network cannot be split so.
         """
-
-    @property
-    def share_of_edges(self) -> float:
-        """How much of the network is learned from."""
-        return 1.0
-
-    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
-        """Return what the method is given to learn from."""
-        return network
 
     @abstractmethod
     def run(self, network: TextualNetwork) -> dict[str, Any]:
@@ -130,18 +122,10 @@ class LinkCell(Cell):
             "trained_on": leaks.trained_on,
         } | cost(fit)
 
-    def title(self) -> str:
-        """Return what it is, for people."""
-        return f"{self.method}, {100 * self.train_fraction:g} % {self.protocol}, seed {self.seed}"
-
     @property
-    def share_of_edges(self) -> float:
-        """How much of the network is learned from."""
-        return self.train_fraction
-
-    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
-        """Return the network without the hidden edges."""
-        return self._task(network).train
+    def condition(self) -> str:
+        """The share of edges and the protocol."""
+        return f"{100 * self.train_fraction:g} % {self.protocol}"
 
     def check(self, network: TextualNetwork) -> None:
         """Split the edges."""
@@ -160,19 +144,21 @@ class ClassCell(Cell):
     def run(self, network: TextualNetwork) -> dict[str, Any]:
         """Return the scores at every share; the seed draws the vectors and the split."""
         tasks = self._tasks(network)
-        method, learned_from = self.method_for(network), self.learned_from(network)
-        fit = measure(lambda: method.fit(learned_from, self.seed))
+        method = self.method_for(network)
+        unlabelled = replace(network, labels=None)  # Labels are the answers.
+        fit = measure(lambda: method.fit(unlabelled, self.seed))
         if not isinstance(fit.result, HasVectors):
             raise ConfigError(f"{self.method} has no vectors to classify vertices by")
         vectors = fit.result.vectors
         scores = {share: _rounded(task.evaluate(vectors)) for share, task in tasks.items()}
         return {"scores": scores} | cost(fit)
 
-    def title(self) -> str:
-        """Return what it is, for people; a fit may serve all shares, or one of several."""
+    @property
+    def condition(self) -> str:
+        """The share of labels, if the fit serves only one."""
         if len(self.label_fractions) > 1:
-            return f"{self.method}, seed {self.seed}"
-        return f"{self.method}, {100 * self.label_fractions[0]:g} % labelled, seed {self.seed}"
+            return ""
+        return f"{100 * self.label_fractions[0]:g} % labelled"
 
     def method_for(self, network: TextualNetwork) -> Method:
         """Return the method; one that learns from labels has those of the training vertices.
@@ -190,10 +176,6 @@ class ClassCell(Cell):
             )
         (task,) = self._tasks(network).values()
         return method.with_labels(task.known_labels(network))
-
-    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
-        """Return the network without labels, which are the answers."""
-        return replace(network, labels=None)
 
     def check(self, network: TextualNetwork) -> None:
         """Split the labelled vertices."""

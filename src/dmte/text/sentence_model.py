@@ -47,9 +47,6 @@ BATCH_SIZE = 32
 
 FINGERPRINT_LENGTH = 12
 
-PACKAGE_BYTES = {"model2vec": 40_000_000, "sentence_transformers": 300_000_000}
-"""About what a package takes by itself, with a batch on its way (all-MiniLM-L6-v2: 250 to 300)."""
-
 Encode = Callable[[Sequence[str]], Float[Tensor, "texts dim"]]
 
 

@@ -20,13 +20,11 @@ half is zero. An empty text adds nothing; diffused, the texts of the neighbors d
 
 from dataclasses import dataclass, fields
 
-from dmte.embedding.cost import Cost
 from dmte.embedding.embedding import Embedding
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import finish, track
 from dmte.settings import Settings
-from dmte.training.estimate import estimate
 from dmte.training.run import TrainingRun
 
 
@@ -48,14 +46,6 @@ class DmteMethod(Settings):
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
         """Return one vector per vertex of ``network``."""
         return self.train(network, seed).embedding
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from a few steps.
-
-        Raises:
-            TrainingError: There is too little to learn from.
-        """
-        return estimate(network, self.settings())
 
     def train(self, network: TextualNetwork, seed: int) -> TrainedModel:
         """Return the trained model, which can do more than its vectors can.

@@ -259,7 +259,7 @@ def test_nothing_is_reproduced_from_files_that_are_not_the_published_ones(
     assert "'dmte datasets download hepth'" in line
 
 
-def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
+def test_a_dry_run_counts_the_fits_and_makes_none(
     published: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -274,23 +274,31 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
         assert stopped.value.code == 0
         return capsys.readouterr().out
 
-    links = run("evaluate", "links", "hepth", "--methods", "tfidf,random", "--workers", "2")
-    assert [line.split()[:2] for line in links.splitlines()[3:5]] == [
-        ["tfidf", "10"],
-        ["random", "10"],
+    links = run("evaluate", "links", "hepth", "--methods", "tfidf,random")
+    assert [line.split() for line in links.splitlines()[3:5]] == [
+        ["tfidf", "50", "%", "strict", "10"],
+        ["random", "50", "%", "strict", "10"],
     ]
-    assert "20 fits, about 0:00:0" in links
-    assert "Scoring what is fitted comes on top. Nothing was fitted." in links
+    assert links.endswith("20 fits. Nothing was fitted.\n")
     report = json.loads(run("evaluate", "classes", "concepts", "--methods", "lsa", "--json"))
     (planned,) = report["plan"]
     assert (planned["method"], planned["num_fits"]) == ("lsa", 10)
-    assert planned["seconds"] > 0
+    assert planned["recorded_seconds"] is None
     labels = run("evaluate", "classes", "concepts", "--methods", "tridnr-labels", "--seeds", "1")
-    assert "4 fits, about" in labels
+    assert "4 fits" in labels
     out = tmp_path / "out"
     table = run("reproduce", "hepth-links", "--methods", "tfidf", "--quick", "--out", str(out))
     assert "12 fits" in table
+    assert "recorded" not in table
     assert not out.exists()
+    target = TARGETS["hepth-links"]
+    journal, cells = journal_of(out, target), target.cells(read_folder(published / "hepth"))
+    done = next(cell for cell in cells if cell.method == "tfidf")
+    with journal.growing():
+        journal.add(done, {**made_up(done), "fit_seconds": 77.7})
+    table = run("reproduce", "hepth-links", "--methods", "tfidf", "--quick", "--out", str(out))
+    assert "11 fits" in table
+    assert [line.split()[-1] for line in table.splitlines() if done.condition in line] == ["77.7"]
     monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
     some = ("--methods", "sentence,tfidf", "--quick", "--out", str(out), "--dry-run")
     with pytest.raises(SystemExit):

@@ -11,7 +11,7 @@ import typer
 from dmte.cli.network_options import JsonOption, NetworkSource, with_network
 from dmte.cli.options import QuietOption, with_flags
 from dmte.cli.output import complete, terminal_width
-from dmte.cli.progress import DryRunOption, WorkersOption, num_workers, run_with_progress, show_plan
+from dmte.cli.progress import DryRunOption, WorkersOption, run_with_progress, show_plan
 from dmte.cli.settings_options import unread_features
 from dmte.errors import ConfigError
 
@@ -108,7 +108,7 @@ def evaluate_links(
     for cell in link_cells("", [cells[0].method], fractions, [protocol], 1):
         cell.check(network)  # Better now than after the first hour.
     if dry_run:
-        show_plan({repr(network): plan(cells, network, num_workers(workers))}, workers, as_json)
+        show_plan({repr(network): plan(cells)}, as_json)
         return
     rows = link_results(_run(cells, network, methods, workers, quiet=quiet))
     if as_json:
@@ -151,7 +151,7 @@ def evaluate_classes(
     for cell in class_cells("", [cells[0].method], fractions, 1):
         cell.check(network)
     if dry_run:
-        show_plan({repr(network): plan(cells, network, num_workers(workers))}, workers, as_json)
+        show_plan({repr(network): plan(cells)}, as_json)
         return
     rows = class_results(_run(cells, network, methods, workers, quiet=quiet))
     if as_json:
