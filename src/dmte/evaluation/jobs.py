@@ -5,7 +5,7 @@ A cell is a pure function of its fields and the network, so it is computed once 
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from hashlib import sha256
 from typing import Any, Protocol, runtime_checkable
@@ -150,7 +150,7 @@ class ClassCell(Cell):
         if not isinstance(fit.result, HasVectors):
             raise ConfigError(f"{self.method} has no vectors to classify vertices by")
         vectors = fit.result.vectors
-        scores = {share: _rounded(task.evaluate(vectors)) for share, task in tasks.items()}
+        scores = {share: _rounded(asdict(task.evaluate(vectors))) for share, task in tasks.items()}
         return {"scores": scores} | cost(fit)
 
     @property
@@ -305,5 +305,5 @@ def _seeds(num_seeds: int) -> range:
     return range(num_seeds)
 
 
-def _rounded(scores: Any) -> dict[str, float]:
-    return {name: round(value, DIGITS) for name, value in asdict(scores).items()}
+def _rounded(scores: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, DIGITS) for name, value in scores.items()}

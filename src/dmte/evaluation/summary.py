@@ -21,14 +21,13 @@ from dmte.evaluation.jobs import (
     link_cells,
 )
 from dmte.evaluation.methods import METHODS
+from dmte.metrics import CLASS_METRICS, LINK_METRICS
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import _machine, environment
 
 CONFIDENCE = 0.95
-
-LINK_FIGURES = ("auc", "average_precision", "mrr", "hits_at_10")
-
-CLASS_FIGURES = ("macro_f1", "micro_f1")
+LINK_FIGURES, CLASS_FIGURES = tuple(LINK_METRICS), tuple(CLASS_METRICS)
+"""The names of the metrics, the one that heads the tables first."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """What fits and scores are computed with, besides torch."""
@@ -80,7 +79,7 @@ def link_results(results: Results) -> list[dict[str, Any]]:
             "train_fraction": fraction,
             "score": way,
         }
-        | _figures([result["scores"][way] for result in group], LINK_FIGURES)
+        | _figures([result["scores"][way] for result in group], LINK_METRICS)
         | _costs(group)
         | {
             name: round(statistics.fmean(result[name] for result in group), 1)
@@ -98,7 +97,7 @@ def class_results(results: Results) -> list[dict[str, Any]]:
             groups.setdefault((cell.method, _settings_key(cell), share), []).append(result)
     return [
         {"method": method, "settings": dict(settings), "label_fraction": float(share)}
-        | _figures([result["scores"][share] for result in group], CLASS_FIGURES)
+        | _figures([result["scores"][share] for result in group], CLASS_METRICS)
         | _costs(group)
         for (method, settings, share), group in groups.items()
     ]
@@ -203,8 +202,13 @@ def _settings_key(cell: Cell) -> tuple[tuple[str, Any], ...]:
     return tuple(sorted(cell.settings.items()))
 
 
-def _figures(scores: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, Any]:
-    return {name: asdict(summarize([score[name] for score in scores])) for name in names}
+def _figures(scores: Sequence[Mapping[str, float]], names: Iterable[str]) -> dict[str, Any]:
+    """Summarize every metric that all results have; earlier ones may lack a new metric."""
+    return {
+        name: asdict(summarize([score[name] for score in scores]))
+        for name in names
+        if all(name in score for score in scores)
+    }
 
 
 def _costs(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -12,19 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dmte.errors import ConfigError, StorageError
-from dmte.evaluation.summary import CLASS_FIGURES, LINK_FIGURES
+from dmte.metrics import CLASS_METRICS, LINK_METRICS, Metric, find_metric
 from dmte.model.history import TOO_FEW, History, Kept, kept
 from dmte.plotting.figure import COLORS, Line, Panel, draw_panels
 
-MEASURES: Mapping[str, str] = {
-    "auc": "AUC",
-    "average_precision": "average precision",
-    "mrr": "MRR",
-    "hits_at_10": "Hits@10",
-    "macro_f1": "Macro-F1",
-    "micro_f1": "Micro-F1",
-}
-"""What results hold, by its name in the file, as people call it."""
 FEWEST_SEEDS = 3
 """For a band: Student's interval of two is twelve times their distance, and covers the picture."""
 SHARES: Mapping[str, str] = {
@@ -154,15 +145,16 @@ def result_panels(
     if share is None:
         raise ConfigError("these results have no share trained on that they could be drawn over")
     measure = _known_measure(rows, measure)
+    metric = find_metric(measure)
     rows = _of_methods(rows, methods)
     panels = []
     for protocol in dict.fromkeys(row.get("protocol", "") for row in rows):
         own = [row for row in rows if row.get("protocol", "") == protocol]
-        lines = _lines(own, share, measure)
-        lines.sort(key=lambda line: -line.y[-1])
+        lines = _lines(own, share, measure, metric)
+        lines.sort(key=lambda line: line.y[-1], reverse=metric.higher_is_better)
         panels.append((protocol and f"{protocol} protocol", lines))
     chosen = {line.name for line in panels[0][1][: len(COLORS)]}
-    names = (SHARES[share], f"{MEASURES[measure]}, %")
+    names = (SHARES[share], ", ".join(filter(None, (metric.title, metric.unit))))
     return [
         Panel(
             title,
@@ -181,7 +173,7 @@ def _rows(results: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _known_measure(rows: Sequence[Mapping[str, Any]], measure: str | None) -> str:
-    there = [name for name in (*LINK_FIGURES, *CLASS_FIGURES) if name in rows[0]]
+    there = [name for name in (*LINK_METRICS, *CLASS_METRICS) if name in rows[0]]
     if not there:
         raise ConfigError("these results hold nothing that can be drawn")
     if measure is not None and measure not in there:
@@ -199,7 +191,9 @@ def _of_methods(
     return [row for row in rows if not methods or row["method"] in methods]
 
 
-def _lines(rows: Sequence[Mapping[str, Any]], share: str, measure: str) -> list[Line]:
+def _lines(
+    rows: Sequence[Mapping[str, Any]], share: str, measure: str, metric: Metric
+) -> list[Line]:
     """Return a line per method, or per method and settings where it was run with several."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -214,8 +208,10 @@ def _lines(rows: Sequence[Mapping[str, Any]], share: str, measure: str) -> list[
             Line(
                 method if alone.count(method) == 1 else f"{method}, {settings}",
                 x=[100 * row[share] for row in own],
-                y=[100 * figure["mean"] for figure in figures],
-                band=[_band(figure) for figure in figures] if max(counts) >= FEWEST_SEEDS else (),
+                y=[metric.scale * figure["mean"] for figure in figures],
+                band=[_band(figure, metric) for figure in figures]
+                if max(counts) >= FEWEST_SEEDS
+                else (),
                 seeds=(min(counts), max(counts)),
             )
         )
@@ -224,12 +220,14 @@ def _lines(rows: Sequence[Mapping[str, Any]], share: str, measure: str) -> list[
     return [changed(line, name=f"{line.name} ({_span(line.seeds)})") for line in lines]
 
 
-def _band(figure: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the 95 % interval, within what is possible; none for fewer seeds than tell it."""
+def _band(figure: Mapping[str, Any], metric: Metric) -> tuple[float, float]:
+    """Return the 95 % interval, percentages cut to 0 to 100; NaN for too few seeds."""
     if len(figure["values"]) < FEWEST_SEEDS or not figure["interval"]:
         return math.nan, math.nan
     low, high = figure["interval"]
-    return 100 * max(low, 0.0), 100 * min(high, 1.0)
+    if metric.unit:
+        low, high = max(low, 0.0), min(high, 1.0)
+    return metric.scale * low, metric.scale * high
 
 
 def _said_of_seeds(panels: Sequence[Panel]) -> str:

@@ -15,11 +15,12 @@ import torch
 
 from dmte.cli import main
 from dmte.cli import reproduce_job as reproducing
+from dmte.cli.score_tables import leaks, side_by_side
 from dmte.cli.verbs import reproduce as verb
-from dmte.cli.verbs.evaluate import leaks, numbers, side_by_side
+from dmte.cli.verbs.evaluate import numbers
 from dmte.evaluation.jobs import Cell
 from dmte.evaluation.paper.targets import TARGETS, journal_of
-from dmte.evaluation.summary import LINK_FIGURES
+from dmte.metrics import LINK_METRICS
 from dmte.network import TextualNetwork, read_folder, write_folder
 from dmte.network.datasets import DATASETS, DataFile, blob_id
 from dmte.network.synthetic import PlantedTopics
@@ -60,7 +61,7 @@ def alone(inside: Run, data: Path) -> Run:
 
 def made_up(cell: Cell) -> dict[str, Any]:
     """Return a result of the cell that no fit was made for."""
-    figures = dict.fromkeys(LINK_FIGURES, 0.9 if cell.method == "dmte" else 0.8)
+    figures = dict.fromkeys(LINK_METRICS, 0.9 if cell.method == "dmte" else 0.8)
     costs = {"fit_seconds": 1.0, "peak_mb": 1}
     leaks = {"hidden_edges": 9, "self_loops": 0, "trained_on": 0}
     return {"scores": {"dot": figures}} | costs | leaks

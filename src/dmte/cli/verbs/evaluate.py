@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, no_type_check
 
@@ -10,8 +10,9 @@ import typer
 
 from dmte.cli.network_options import JsonOption, NetworkSource, with_network
 from dmte.cli.options import QuietOption, with_flags
-from dmte.cli.output import complete, terminal_width
+from dmte.cli.output import complete
 from dmte.cli.progress import DryRunOption, WorkersOption, run_with_progress, show_plan
+from dmte.cli.score_tables import leaks, side_by_side, table
 from dmte.cli.settings_options import unread_features
 from dmte.errors import ConfigError
 
@@ -56,14 +57,6 @@ FeaturesOption = Annotated[
     ),
 ]
 SeedsOption = Annotated[int, typer.Option(help="How many seeds: 0, 1, ...")]
-TITLES = {
-    "auc": "AUC",
-    "average_precision": "AP",
-    "mrr": "MRR",
-    "hits_at_10": "Hits@10",
-    "macro_f1": "Macro-F1",
-    "micro_f1": "Micro-F1",
-}
 
 
 @evaluate.callback()
@@ -99,7 +92,8 @@ def evaluate_links(
     """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
     from dmte.evaluation.dry_run import plan
     from dmte.evaluation.jobs import link_cells
-    from dmte.evaluation.summary import LINK_FIGURES, link_results
+    from dmte.evaluation.summary import link_results
+    from dmte.metrics import LINK_METRICS
 
     fractions = numbers("--train-fraction", train_fraction)
     chosen, has_features = able(names(methods), "links", features), features is not None
@@ -116,11 +110,12 @@ def evaluate_links(
         return
     print(f"{network!r}, {protocol} protocol, {_which(seeds)}{_readers(cells, features)}")
     if len(fractions) > 1:
-        print(f"\nAUC by the share trained on\n\n{side_by_side(rows, 'auc', fractions)}")
+        beside = side_by_side(rows, "auc", fractions)
+        print(f"\nAUC by the share trained on\n\n{beside}")
     for fraction in fractions:
         asked = [row for row in rows if row["train_fraction"] == fraction]
         print(f"\n{100 * fraction:g} % trained on{leaks(asked)}\n")
-        print(table(asked, LINK_FIGURES))
+        print(table(asked, LINK_METRICS))
 
 
 @evaluate.command("classes")
@@ -142,7 +137,8 @@ def evaluate_classes(
     """Learn vectors from all links and predict labels from them with a linear SVM."""
     from dmte.evaluation.dry_run import plan
     from dmte.evaluation.jobs import class_cells
-    from dmte.evaluation.summary import CLASS_FIGURES, class_results
+    from dmte.evaluation.summary import class_results
+    from dmte.metrics import CLASS_METRICS
 
     fractions = numbers("--label-fraction", label_fraction)
     chosen, has_features = able(names(methods), "classes", features), features is not None
@@ -163,7 +159,7 @@ def evaluate_classes(
         print(f"\nMacro-F1 by the share of the labelled vertices trained on\n\n{beside}")
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
-        print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))
+        print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_METRICS))
 
 
 def _run(
@@ -236,94 +232,6 @@ def numbers(option: str, text: str) -> list[float]:
         raise ConfigError(
             f"{option} takes numbers with commas between them, as in 0.15,0.55, not {text!r}"
         ) from problem
-
-
-def side_by_side(rows: Sequence[dict[str, Any]], figure: str, shares: Sequence[float]) -> str:
-    """Return one figure in per cent with its spread, a line per method and a column per share.
-
-    Where a terminal is too narrow for all the shares, those that are left follow below.
-    """
-    width = _method_width(rows)
-    head = _head(rows, width)
-    found: dict[str, dict[float, str]] = {}
-    for row in rows:
-        share = row["train_fraction" if "train_fraction" in row else "label_fraction"]
-        found.setdefault(_name(row, width), {})[share] = _percent(row[figure])
-    room = terminal_width() - len(head) if sys.stdout.isatty() else 10**6
-    most = max(room // 16, 1)
-    blocks = [shares[start : start + most] for start in range(0, len(shares), most)]
-    return "\n\n".join(_block(head, found, block) for block in blocks)
-
-
-def _block(head: str, found: Mapping[str, Mapping[float, str]], shares: Sequence[float]) -> str:
-    lines = [head + "".join(f"{f'{100 * share:g} %':>10}{'±':>6}" for share in shares)]
-    for name, cells in found.items():
-        lines.append(name + "".join(cells.get(share, " " * 16) for share in shares))
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
-    """Return the rows as aligned lines, in per cent, with every figure's spread over seeds."""
-    width = _method_width(rows)
-    head = _head(rows, width)
-    first, *others = figures
-    # Method, way, first figure with its interval, seconds and memory; two columns a figure more.
-    room = terminal_width() - (len(head) + 32 + 17) if sys.stdout.isatty() else 10**6
-    others, hidden = others[: max(room, 0) // 16], others[max(room, 0) // 16 :]
-    heads = f"{TITLES[first]:>10}{'±':>6}{'95 % interval':>16}"
-    heads += "".join(f"{TITLES[figure]:>10}{'±':>6}" for figure in others)
-    lines = [f"{head}{heads}{'fit s':>9}{'MB':>8}"]
-    for row in rows:
-        memory = "" if row["peak_mb"] is None else f"{row['peak_mb']:,}"
-        cells = f"{_percent(row[first])}{_interval(row[first]):>16}"
-        cells += "".join(_percent(row[figure]) for figure in others)
-        lines.append(f"{_name(row, width)}{cells}{row['fit_seconds']:>9.1f}{memory:>8}")
-    if hidden:
-        left_out = ", ".join(TITLES[figure] for figure in hidden)
-        lines.append(f"{left_out}: in a wider window, in a file, and with --json")
-    return "\n".join(lines)
-
-
-def _method_width(rows: Sequence[dict[str, Any]]) -> int:
-    return max(map(len, ["method", *(row["method"] for row in rows)]))
-
-
-def _head(rows: Sequence[dict[str, Any]], width: int) -> str:
-    ways = any("score" in row for row in rows)
-    return f"{'method':<{width}}{'  score ' if ways else ''}"
-
-
-def _name(row: dict[str, Any], width: int) -> str:
-    """Return whose figures follow: the method, and the way it scores if it has several."""
-    way = f"  {row['score']:<6}" if "score" in row else ""
-    return f"{row['method']:<{width}}{way}"
-
-
-def _percent(summary: dict[str, Any]) -> str:
-    spread = "" if summary["std"] is None else f"{100 * summary['std']:.1f}"
-    return f"{100 * summary['mean']:>10.1f}{spread:>6}"
-
-
-def _interval(summary: dict[str, Any]) -> str:
-    if summary["interval"] is None:
-        return ""
-    low, high = summary["interval"]
-    return f"{100 * low:.1f} to {100 * high:.1f}"
-
-
-def leaks(rows: Sequence[dict[str, Any]]) -> str:
-    """Return how many of the questions give themselves away, if the protocol lets them.
-
-    *Published* passes over hidden lines of which an end kept no edge, so fewer are asked about.
-    """
-    if not rows or not (rows[0]["self_loops"] or rows[0]["trained_on"]):
-        return ""
-    first = rows[0]
-    return (
-        f"; of the {first['hidden_edges']:,.0f} hidden lines asked about, "
-        f"{first['self_loops']:,.0f} are self-loops and {first['trained_on']:,.0f} are also "
-        "trained on, mostly reversed"
-    )
 
 
 def _dump(

@@ -1,6 +1,6 @@
 """``dmte plot``: a map of a model, how it was trained, or results over the share trained on."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -18,8 +18,11 @@ from dmte.settings import Half, Way
 if TYPE_CHECKING:
     from dmte.plotting.map import Map
 
-MEASURES = ("auc", "average_precision", "mrr", "hits_at_10", "macro_f1", "micro_f1")
-"""What ``curves`` draws, by name."""
+
+def _metrics() -> Iterable[str]:
+    from dmte.metrics import CLASS_METRICS, LINK_METRICS
+
+    return [*LINK_METRICS, *CLASS_METRICS]
 
 
 def plot(
@@ -60,8 +63,8 @@ def plot(
     measure: Annotated[
         str | None,
         typer.Option(
-            help=f"What of results is drawn: {', '.join(MEASURES)}.",
-            autocompletion=complete(lambda: MEASURES),
+            help="The metric of results to draw, for example auc, mrr or macro_f1.",
+            autocompletion=complete(_metrics),
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
