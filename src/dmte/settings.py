@@ -415,7 +415,7 @@ PAPER = Settings(
     epochs=200,
     learning_rate=0.003,
     # Of no use to it, and written out: a default that changes must not change here as well, or
-    # results of the recommended recipe would seem to be those of the new one (see ``Cell``).
+    # results of the recommended recipe would seem to be those of the new one (see ``Job``).
     mixing_learning_rate=0.001,
     word_learning_rate=0.05,
     sharpness=10.0,

@@ -1,7 +1,7 @@
 """What every method promises, tested once for all of them."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import cache
 from typing import NamedTuple
 
@@ -11,11 +11,11 @@ import torch
 from torch import Tensor
 
 from dmte.embedding.embedding import Embedding
-from dmte.embedding.method import LearnsFromLabels, Method, PairScorer, why_not
+from dmte.embedding.method import LearnsFromLabels, Method, PairScorer, unavailable_reason
 from dmte.errors import DmteError
 from dmte.evaluation import METHODS, strict_task
 from dmte.evaluation.jobs import HasVectors
-from dmte.evaluation.methods import CLASSES_ONLY, LINKS_ONLY
+from dmte.evaluation.methods import CLASSES_ONLY, LINKS_ONLY, configure, settings_of
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.progress import report_to
@@ -80,7 +80,7 @@ def _able(request: pytest.FixtureRequest) -> None:
         return
     folder = request.getfixturevalue("sentence_model")
     request.getfixturevalue("monkeypatch").setenv(VARIABLE, str(folder))
-    reason = why_not(METHODS[request.getfixturevalue("name")])
+    reason = unavailable_reason(METHODS[request.getfixturevalue("name")])
     if reason is not None:
         pytest.skip(reason)
 
@@ -94,8 +94,8 @@ LEARNS_BLOCKS = LESS_WORK | {"epochs": 60, "walks_per_vertex": 10, "learning_rat
 def quick(name: str, settings: Mapping[str, float] = LESS_WORK) -> Method:
     """Return the method with less work to do, since the contract does not ask for quality."""
     method = METHODS[name]
-    own = {setting.name for setting in fields(method)}  # type: ignore[arg-type]
-    return given_labels(replace(method, **{k: v for k, v in settings.items() if k in own}))  # type: ignore[type-var]
+    own = {setting.name for setting in fields(settings_of(method))}
+    return given_labels(configure(method, {k: v for k, v in settings.items() if k in own}))
 
 
 def given_labels(method: Method) -> Method:
@@ -303,11 +303,12 @@ LESS_IS_EXPECTED = {"adamic-adar": 0.58, "sentence": 0.58}
 def test_a_method_beats_chance_where_topics_are_planted(name: str) -> None:
     planted = PlantedTopics(num_vertices=160).draw(torch.Generator().manual_seed(4))
     task = strict_task(planted, 0.8, seed=0)
-    method = METHODS[name]
+    changes: dict[str, int] = {}
     if name in ("deepwalk", "node2vec"):
-        method = replace(method, walks_per_vertex=10, dim=64)  # type: ignore[type-var]
+        changes = {"walks_per_vertex": 10, "dim": 64}
     elif name == "dmte-released":
-        method = replace(method, max_words=12)  # type: ignore[type-var]  # All else is padding.
-    elif isinstance(method, DmteMethod):
-        method = replace(method, dim=64)
+        changes = {"max_words": 12}  # All else is padding.
+    elif isinstance(METHODS[name], DmteMethod):
+        changes = {"dim": 64}
+    method = configure(METHODS[name], changes)
     assert task.auc(given_labels(method).fit(task.train, 0)) > LESS_IS_EXPECTED.get(name, 0.7)

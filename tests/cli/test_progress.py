@@ -8,10 +8,10 @@ from rich.progress import Progress, Task
 from dmte.cli.progress import BAR_WIDTH, FitsBar, FitsUnderway, num_workers, plan_table
 from dmte.errors import ConfigError
 from dmte.evaluation.dry_run import Planned
-from dmte.evaluation.jobs import Cell, link_cells
+from dmte.evaluation.jobs import Job, link_jobs
 from dmte.evaluation.parallel import Shares, Timetable
 
-CELLS: list[Cell] = [*link_cells("", ["deepwalk"], [0.5], ["strict"], 2)]
+CELLS: list[Job] = [*link_jobs("", ["deepwalk"], [0.5], ["strict"], 2)]
 
 
 @pytest.fixture

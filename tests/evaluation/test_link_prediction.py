@@ -10,7 +10,7 @@ from dmte.cli.score_tables import table
 from dmte.embedding.embedding import Embedding
 from dmte.errors import SplitError
 from dmte.evaluation import METHODS, PROTOCOLS, LinkTask, published_task, strict_task
-from dmte.evaluation.jobs import link_cells
+from dmte.evaluation.jobs import link_jobs
 from dmte.evaluation.link_prediction import every_edge_task, scores_by_way
 from dmte.evaluation.summary import evaluate_links, link_results
 from dmte.metrics import LINK_METRICS, LinkMetric
@@ -230,7 +230,7 @@ def test_a_new_metric_is_in_results_tables_and_plots(
 
 
 def test_results_from_before_a_metric_are_summarized_without_it(planted: TextualNetwork) -> None:
-    done = [(cell, cell.run(planted)) for cell in link_cells("", ["random"], [0.5], ["strict"], 2)]
+    done = [(job, job.run(planted)) for job in link_jobs("", ["random"], [0.5], ["strict"], 2)]
     del done[0][1]["scores"]["dot"]["mrr"]
     dot, cosine = link_results(done)
     assert "mrr" not in dot

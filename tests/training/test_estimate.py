@@ -48,12 +48,12 @@ from dmte.network.synthetic import LargeTopics
 from dmte.training.method import DmteMethod
 torch.set_num_threads(1)
 settings = replace({settings}, epochs=1)
-DmteMethod.of(replace(settings, dim=8)).fit(LargeTopics(num_vertices=300).draw(0), seed=0)
+DmteMethod(replace(settings, dim=8)).fit(LargeTopics(num_vertices=300).draw(0), seed=0)
 network = LargeTopics(num_vertices=8_000).draw(seed=0)
 release_freed_memory()
 Path("/proc/self/clear_refs").write_text("5")  # The peak is counted from here.
 before = resident_bytes()
-DmteMethod.of(settings).fit(network, seed=0)
+DmteMethod(settings).fit(network, seed=0)
 peak = 1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 print((peak - before) / memory_bytes(Sizes.of(network, settings), settings))
 """

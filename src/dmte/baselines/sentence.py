@@ -50,16 +50,16 @@ class Sentence:
     """The first twelve digits of the SHA-256 of the model's files. Another model is refused, so
     that results are of one model wherever it lies; none takes any."""
 
-    def why_not(self) -> str | None:
-        """Return why this cannot run here, or none if it can."""
+    def unavailable_reason(self) -> str | None:
+        """Return why the model cannot be read here, or None if it can."""
         try:
             self._model()
         except DmteError as problem:
             return str(problem)
         return None
 
-    def needs(self) -> str:
-        """Return the fingerprint of the model: equal ones give equal vectors."""
+    def dependency_id(self) -> str:
+        """Return the fingerprint of the model; equal fingerprints give equal vectors."""
         return self.fingerprint or fingerprint(self._model())
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:  # noqa: ARG002

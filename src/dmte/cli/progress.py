@@ -20,7 +20,7 @@ from dmte.runtime.formatting import plural
 
 if TYPE_CHECKING:
     from dmte.evaluation.dry_run import Planned
-    from dmte.evaluation.jobs import Cell
+    from dmte.evaluation.jobs import Job
     from dmte.evaluation.parallel import ReadNetwork, Shares, Timetable
 
 WorkersOption = Annotated[
@@ -32,30 +32,30 @@ DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Count the fits an
 
 
 def run_with_progress(
-    cells: "Sequence[Cell]",
+    jobs: "Sequence[Job]",
     read: "ReadNetwork",
     workers: int | None,
     *,
     quiet: bool,
     may_refuse: bool = False,
-) -> "Iterator[tuple[Cell, dict[str, Any]]]":
-    """Yield the results of the cells, with how far it is and how long it will take on stderr.
+) -> "Iterator[tuple[Job, dict[str, Any]]]":
+    """Yield the results of the jobs, with how far it is and how long it will take on stderr.
 
     Methods that cannot learn from the network end it, or are told of where they may refuse.
     """
-    from dmte.evaluation.parallel import Shares, Timetable, run_cells
+    from dmte.evaluation.parallel import Shares, Timetable, run_jobs
 
     refusals: dict[str, str] | None = {} if may_refuse else None
     count = num_workers(workers)
-    times, shares = Timetable(cells, min(count, max(len(cells), 1))), Shares(cells)
-    with _bar(times, shares, len(cells), quiet=quiet) as show:
+    times, shares = Timetable(jobs, min(count, max(len(jobs), 1))), Shares(jobs)
+    with _bar(times, shares, len(jobs), quiet=quiet) as show:
         try:
-            for cell, result in run_cells(cells, read, count, shares, refusals):
-                times.note(cell, shares.seconds(cell))
-                show(cell)
-                yield cell, result
+            for job, result in run_jobs(jobs, read, count, shares, refusals):
+                times.note(job, shares.seconds(job))
+                show(job)
+                yield job, result
         except KeyboardInterrupt as problem:
-            raise Interrupted(f"interrupted after {times.done} of {len(cells)} fits") from problem
+            raise Interrupted(f"interrupted after {times.done} of {len(jobs)} fits") from problem
     for method, reason in (refusals or {}).items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
 
@@ -77,19 +77,19 @@ def num_workers(given: int | None) -> int:
 @contextmanager
 def _bar(
     times: "Timetable", shares: "Shares", total: int, *, quiet: bool
-) -> "Iterator[Callable[[Cell], None]]":
-    """Show how many cells are done: as a bar in a terminal, as lines in a file."""
+) -> "Iterator[Callable[[Job], None]]":
+    """Show how many jobs are done: as a bar in a terminal, as lines in a file."""
     console = Console(stderr=True, soft_wrap=True)
     is_bar = console.is_terminal and not quiet
     columns = (FitsBar(shares), MofNCompleteColumn(), FitsUnderway(times, shares))
     with Progress(*columns, console=console, transient=True, disable=not is_bar) as bar:
         task = bar.add_task("", total=total)
 
-        def show(cell: "Cell") -> None:
+        def show(job: "Job") -> None:
             bar.update(task, advance=1)
             if not is_bar and not quiet:
                 left = f"about {timedelta(seconds=round(times.seconds_left()))} left"
-                print(f"{times.done}/{total}  {cell.title()}, {left}", file=sys.stderr)
+                print(f"{times.done}/{total}  {job.title()}, {left}", file=sys.stderr)
 
         yield show
 
@@ -125,7 +125,7 @@ class FitsUnderway(ProgressColumn):
         share = f": {100 * longest.share:.0f} %" if longest.share else ""
         seconds = self._times.seconds_left(underway)
         left = f", about {timedelta(seconds=round(seconds))} left" if seconds else ""
-        return Text(f"{longest.cell.title()}{share}{left}")
+        return Text(f"{longest.job.title()}{share}{left}")
 
 
 def show_plan(plans: "Mapping[str, Sequence[Planned]]", as_json: bool = False) -> None:

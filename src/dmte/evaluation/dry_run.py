@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from dmte.evaluation.jobs import Cell
+from dmte.evaluation.jobs import Job
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,13 +22,13 @@ class Planned:
 
 
 def plan(
-    cells: Iterable[Cell], recorded: Iterable[tuple[Cell, Mapping[str, Any]]] = ()
+    jobs: Iterable[Job], recorded: Iterable[tuple[Job, Mapping[str, Any]]] = ()
 ) -> list[Planned]:
-    """Count the cells by method and condition, in the order they come."""
+    """Count the jobs by method and condition, in the order they come."""
     seconds: dict[tuple[str, str], list[float]] = {}
-    for cell, result in recorded:
-        seconds.setdefault((cell.method, cell.condition), []).append(result["fit_seconds"])
-    counts = Counter((cell.method, cell.condition) for cell in cells)
+    for job, result in recorded:
+        seconds.setdefault((job.method, job.condition), []).append(result["fit_seconds"])
+    counts = Counter((job.method, job.condition) for job in jobs)
     return [
         Planned(
             method=method,

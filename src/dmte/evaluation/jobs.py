@@ -1,19 +1,19 @@
 """The unit of every evaluation: one fit of one method, and what it is asked.
 
-A cell is a pure function of its fields and the network, so it is computed once and kept.
+A job is a pure function of its fields and the network, so it is computed once and kept.
 """
 
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import scipy.sparse as sp
 from torch import Tensor
 
-from dmte.embedding.method import LearnsFromLabels, Method, NeedsMore, why_not
+from dmte.embedding.method import LearnsFromLabels, Method, unavailable_reason
 from dmte.errors import ConfigError
 from dmte.evaluation.classification import LABEL_FRACTIONS, ClassTask, class_task
 from dmte.evaluation.link_prediction import (
@@ -21,10 +21,18 @@ from dmte.evaluation.link_prediction import (
     LinkTask,
     every_edge_task,
 )
-from dmte.evaluation.methods import FROM_FEATURES, choose_methods, find_method, reads_features
+from dmte.evaluation.methods import (
+    FROM_FEATURES,
+    choose_methods,
+    configure,
+    describe_settings,
+    find_method,
+    reads_features,
+)
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import Measured, measure
-from dmte.settings import PAPER, Settings
+from dmte.settings import PAPER
+from dmte.training.method import DmteMethod
 
 DIGITS = 5
 """Decimals kept of a score between 0 and 1."""
@@ -42,9 +50,11 @@ class HasVectors(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell(ABC):
-    """A method with its settings, on a network, with a seed."""
+class Job(ABC):
+    """One fit: a method with its settings, on a network, with a seed."""
 
+    kind: ClassVar[str]
+    """Names the class in stored results, and must not change."""
     network: str
     """The network's name and the beginning of its fingerprint, under which results are kept."""
     method: str
@@ -65,12 +75,11 @@ class Cell(ABC):
         """
         method = self.configured_method()
         settings = describe_settings(method)
-        if isinstance(method, Settings):
+        if isinstance(method, DmteMethod):
             paper = PAPER.to_dict()
             settings = {name: value for name, value in settings.items() if value != paper[name]}
-        fitted = json.dumps(settings, sort_keys=True)
-        fields = {"kind": type(self).__name__} | asdict(self)
-        return fields | {"settings_digest": sha256(fitted.encode()).hexdigest()[:12]}
+        digest = sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+        return {"kind": self.kind} | asdict(self) | {"settings_digest": digest}
 
     @property
     def condition(self) -> str:
@@ -84,11 +93,7 @@ class Cell(ABC):
     def configured_method(self) -> Method:
         """Return the method with its settings put in."""
         method = find_method(self.method)
-        if not self.settings:
-            return method
-        if not is_dataclass(method) or isinstance(method, type):
-            raise ConfigError(f"{self.method} has no settings")
-        return replace(method, **self.settings)
+        return configure(method, self.settings) if self.settings else method
 
     @abstractmethod
     def check(self, network: TextualNetwork) -> None:
@@ -100,12 +105,14 @@ class Cell(ABC):
 
     @abstractmethod
     def run(self, network: TextualNetwork) -> dict[str, Any]:
-        """Return the scores, the time and the memory of this cell."""
+        """Return the scores, the time and the memory of this job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkCell(Cell):
+class LinkJob(Job):
     """Link prediction at one training fraction."""
+
+    kind: ClassVar[str] = "LinkCell"
 
     protocol: str
     train_fraction: float
@@ -136,8 +143,10 @@ class LinkCell(Cell):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassCell(Cell):
+class ClassJob(Job):
     """Classification with vectors from all edges, at several shares of the labelled vertices."""
+
+    kind: ClassVar[str] = "ClassCell"
 
     label_fractions: tuple[float, ...] = LABEL_FRACTIONS
 
@@ -187,7 +196,7 @@ class ClassCell(Cell):
         }
 
 
-def link_cells(
+def link_jobs(
     network: str,
     methods: Sequence[str],
     train_fractions: Sequence[float],
@@ -195,8 +204,8 @@ def link_cells(
     num_seeds: int,
     *,
     from_features: bool = False,
-) -> list[LinkCell]:
-    """Return a cell per method, training fraction, protocol and seed, seed by seed.
+) -> list[LinkJob]:
+    """Return a job per method, training fraction, protocol and seed, seed by seed.
 
     What is given twice counts once: twice the same fit would make an interval look narrower. Where
     vertices come with features, versions of DMTE read those instead of the texts.
@@ -211,7 +220,7 @@ def link_cells(
         )
     _check_fractions("train_fraction", train_fractions)
     return [
-        LinkCell(
+        LinkJob(
             network=network,
             method=method,
             settings=_changes(method, from_features=from_features),
@@ -226,24 +235,24 @@ def link_cells(
     ]
 
 
-def class_cells(
+def class_jobs(
     network: str,
     methods: Sequence[str],
     label_fractions: Sequence[float],
     num_seeds: int,
     *,
     from_features: bool = False,
-) -> list[ClassCell]:
-    """Return a cell per method and seed; what is given twice and features are as in ``link_cells``.
+) -> list[ClassJob]:
+    """Return a job per method and seed; what is given twice and features are as in ``link_jobs``.
 
-    A method that learns from labels has a cell per share of them, since no other labels serve.
+    A method that learns from labels has a job per share of them, since no other labels serve.
 
     Raises:
         ConfigError: There is no such method, it has no vectors, or a number is out of range.
     """
     _check_fractions("label_fraction", label_fractions)
     return [
-        ClassCell(
+        ClassJob(
             network=network,
             method=method,
             settings=_changes(method, from_features=from_features),
@@ -264,23 +273,17 @@ def _served_by_a_fit(method: str, shares: tuple[float, ...]) -> list[tuple[float
 
 
 def _changes(method: str, *, from_features: bool) -> dict[str, Any]:
-    """Return what a cell changes about the method's own settings."""
+    """Return what a job changes about the method's own settings."""
     return dict(FROM_FEATURES) if from_features and reads_features(method) else {}
 
 
-def unable(cells: Iterable[Cell]) -> dict[str, str]:
-    """Return the methods among the cells that cannot run here, and why not."""
-    different = {(cell.method, json.dumps(cell.settings)): cell for cell in cells}
-    reasons = {cell.method: why_not(cell.configured_method()) for cell in different.values()}
+def unable(jobs: Iterable[Job]) -> dict[str, str]:
+    """Return the methods among the jobs that cannot run here, and why not."""
+    different = {(job.method, json.dumps(job.settings)): job for job in jobs}
+    reasons = {
+        job.method: unavailable_reason(job.configured_method()) for job in different.values()
+    }
     return {method: reason for method, reason in reasons.items() if reason is not None}
-
-
-def describe_settings(method: Method) -> dict[str, Any]:
-    """Return every setting of a method as plain values, and what it needs besides."""
-    more = {"needs": method.needs()} if isinstance(method, NeedsMore) else {}
-    if is_dataclass(method) and not isinstance(method, type):
-        return asdict(method) | more
-    return more
 
 
 def cost(fit: Measured[Any]) -> dict[str, Any]:
@@ -307,3 +310,8 @@ def _seeds(num_seeds: int) -> range:
 
 def _rounded(scores: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, DIGITS) for name, value in scores.items()}
+
+
+# ``evaluation.paper`` and ``cli.reproduce_job`` still use the former names.
+Cell, LinkCell, ClassCell = Job, LinkJob, ClassJob
+link_cells, class_cells = link_jobs, class_jobs

@@ -1,24 +1,24 @@
 """DMTE and every baseline, by the name the command line uses."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
 from dmte.baselines import BASELINES
-from dmte.embedding.method import Method, why_not
+from dmte.embedding.method import Method, NeedsMore, unavailable_reason
 from dmte.errors import ConfigError
 from dmte.runtime.spelling import propose
-from dmte.settings import RECIPES, VARIANTS, Settings
+from dmte.settings import RECIPES, VARIANTS
 from dmte.training.method import DmteMethod
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "dmte": DmteMethod.of(RECIPES["recommended"]),
-        "dmte-paper": DmteMethod.of(VARIANTS["word-average"]),
-        "dmte-paper-no-diffusion": DmteMethod.of(VARIANTS["no-diffusion"]),
-        "dmte-paper-text-only": DmteMethod.of(VARIANTS["text-only"]),
-        "dmte-paper-bilstm": DmteMethod.of(VARIANTS["bilstm"]),
+        "dmte": DmteMethod(RECIPES["recommended"]),
+        "dmte-paper": DmteMethod(VARIANTS["word-average"]),
+        "dmte-paper-no-diffusion": DmteMethod(VARIANTS["no-diffusion"]),
+        "dmte-paper-text-only": DmteMethod(VARIANTS["text-only"]),
+        "dmte-paper-bilstm": DmteMethod(VARIANTS["bilstm"]),
         **BASELINES,
     }
 )
@@ -57,9 +57,34 @@ def find_method(name: str) -> Method:
     raise ConfigError(f"there is no method {name!r}; {propose(name, METHODS)}")
 
 
+def settings_of(method: Method) -> Any:
+    """Return the dataclass whose fields are the method's settings."""
+    return method.settings if isinstance(method, DmteMethod) else method
+
+
+def configure(method: Method, changes: Mapping[str, Any]) -> Method:
+    """Return the method with other settings.
+
+    Raises:
+        ConfigError: The method has no settings, or a value is out of range.
+    """
+    settings = settings_of(method)
+    if not is_dataclass(settings) or isinstance(settings, type):
+        raise ConfigError(f"{type(method).__name__} has no settings")
+    changed: Any = replace(settings, **changes)
+    return DmteMethod(changed) if isinstance(method, DmteMethod) else changed
+
+
+def describe_settings(method: Method) -> dict[str, Any]:
+    """Return every setting as plain values, with the method's dependency if it has one."""
+    settings = settings_of(method)
+    described = asdict(settings) if is_dataclass(settings) else {}
+    return described | ({"needs": method.dependency_id()} if isinstance(method, NeedsMore) else {})
+
+
 def reads_features(name: str) -> bool:
     """Return whether the method is a version of DMTE, which takes features in place of texts."""
-    return isinstance(find_method(name), Settings)
+    return isinstance(find_method(name), DmteMethod)
 
 
 def why_no_features(name: str) -> str | None:
@@ -68,12 +93,12 @@ def why_no_features(name: str) -> str | None:
     Other methods go on reading texts, and have no reason either.
     """
     method = find_method(name)
-    if not isinstance(method, Settings):
+    if not isinstance(method, DmteMethod):
         return None
-    if method.encoder == VARIANTS["bilstm"].encoder:
+    if method.settings.encoder == VARIANTS["bilstm"].encoder:
         return "features are read by the encoder 'features' and by no other, and this is a Bi-LSTM"
     try:
-        replace(method, **FROM_FEATURES)
+        configure(method, FROM_FEATURES)
     except ConfigError as problem:
         return str(problem)
     return None
@@ -115,7 +140,7 @@ def left_out(
     others = {} if task is None else {name: f"it {why}" for name, why in NOT_FOR[task].items()}
     reasons = {
         name: others.get(name)
-        or why_not(method)
+        or unavailable_reason(method)
         or (why_no_features(name) if from_features else None)
         for name, method in METHODS.items()
     }

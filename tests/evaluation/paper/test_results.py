@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dmte.evaluation import Cell, ClassCell, LinkCell
+from dmte.evaluation.jobs import Cell, ClassCell, LinkCell
 from dmte.evaluation.paper.aims import FLOORS, aims, outcome, reached
 from dmte.evaluation.paper.case_study import CaseCell
 from dmte.evaluation.paper.lookup import find_row

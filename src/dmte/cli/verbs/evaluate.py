@@ -17,7 +17,7 @@ from dmte.cli.settings_options import unread_features
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dmte.evaluation.jobs import Cell
+    from dmte.evaluation.jobs import Job
     from dmte.evaluation.methods import Task
     from dmte.network import TextualNetwork
 
@@ -91,24 +91,24 @@ def evaluate_links(
 ) -> None:
     """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
     from dmte.evaluation.dry_run import plan
-    from dmte.evaluation.jobs import link_cells
+    from dmte.evaluation.jobs import link_jobs
     from dmte.evaluation.summary import link_results
     from dmte.metrics import LINK_METRICS
 
     fractions = numbers("--train-fraction", train_fraction)
     chosen, has_features = able(names(methods), "links", features), features is not None
-    cells = link_cells("", chosen, fractions, [protocol], seeds, from_features=has_features)
+    jobs = link_jobs("", chosen, fractions, [protocol], seeds, from_features=has_features)
     network = source.open(features=features, quiet=quiet)
-    for cell in link_cells("", [cells[0].method], fractions, [protocol], 1):
-        cell.check(network)  # Better now than after the first hour.
+    for job in link_jobs("", [jobs[0].method], fractions, [protocol], 1):
+        job.check(network)  # Better now than after the first hour.
     if dry_run:
-        show_plan({repr(network): plan(cells)}, as_json)
+        show_plan({repr(network): plan(jobs)}, as_json)
         return
-    rows = link_results(_run(cells, network, methods, workers, quiet=quiet))
+    rows = link_results(_run(jobs, network, methods, workers, quiet=quiet))
     if as_json:
-        _dump(network, cells, rows, protocol=protocol)
+        _dump(network, jobs, rows, protocol=protocol)
         return
-    print(f"{network!r}, {protocol} protocol, {_which(seeds)}{_readers(cells, features)}")
+    print(f"{network!r}, {protocol} protocol, {_which(seeds)}{_readers(jobs, features)}")
     if len(fractions) > 1:
         beside = side_by_side(rows, "auc", fractions)
         print(f"\nAUC by the share trained on\n\n{beside}")
@@ -136,24 +136,24 @@ def evaluate_classes(
 ) -> None:
     """Learn vectors from all links and predict labels from them with a linear SVM."""
     from dmte.evaluation.dry_run import plan
-    from dmte.evaluation.jobs import class_cells
+    from dmte.evaluation.jobs import class_jobs
     from dmte.evaluation.summary import class_results
     from dmte.metrics import CLASS_METRICS
 
     fractions = numbers("--label-fraction", label_fraction)
     chosen, has_features = able(names(methods), "classes", features), features is not None
-    cells = class_cells("", chosen, fractions, seeds, from_features=has_features)
+    jobs = class_jobs("", chosen, fractions, seeds, from_features=has_features)
     network = source.open(features=features, quiet=quiet)
-    for cell in class_cells("", [cells[0].method], fractions, 1):
-        cell.check(network)
+    for job in class_jobs("", [jobs[0].method], fractions, 1):
+        job.check(network)
     if dry_run:
-        show_plan({repr(network): plan(cells)}, as_json)
+        show_plan({repr(network): plan(jobs)}, as_json)
         return
-    rows = class_results(_run(cells, network, methods, workers, quiet=quiet))
+    rows = class_results(_run(jobs, network, methods, workers, quiet=quiet))
     if as_json:
-        _dump(network, cells, rows)
+        _dump(network, jobs, rows)
         return
-    print(f"{network!r}, {_which(seeds)}{_readers(cells, features)}")
+    print(f"{network!r}, {_which(seeds)}{_readers(jobs, features)}")
     if len(fractions) > 1:
         beside = side_by_side(rows, "macro_f1", fractions)
         print(f"\nMacro-F1 by the share of the labelled vertices trained on\n\n{beside}")
@@ -163,13 +163,13 @@ def evaluate_classes(
 
 
 def _run(
-    cells: "Sequence[Cell]",
+    jobs: "Sequence[Job]",
     network: "TextualNetwork",
     methods: str,
     workers: int | None,
     *,
     quiet: bool,
-) -> "Iterator[tuple[Cell, dict[str, Any]]]":
+) -> "Iterator[tuple[Job, dict[str, Any]]]":
     """Yield the results; of ``all`` methods those that cannot learn from the network are left out.
 
     Raises:
@@ -179,7 +179,7 @@ def _run(
 
     may_refuse = ALL in names(methods)
     read = handing_over(network)
-    return run_with_progress(cells, read, workers, quiet=quiet, may_refuse=may_refuse)
+    return run_with_progress(jobs, read, workers, quiet=quiet, may_refuse=may_refuse)
 
 
 def able(methods: list[str], task: "Task", features: Path | None = None) -> list[str]:
@@ -189,7 +189,7 @@ def able(methods: list[str], task: "Task", features: Path | None = None) -> list
         ConfigError: None was named, or one that cannot run here or is not for the task, or none
             reads the features.
     """
-    from dmte.embedding.method import why_not
+    from dmte.embedding.method import unavailable_reason
     from dmte.evaluation.methods import choose_methods, find_method, left_out, reads_features
 
     choose_methods(methods, task=task)
@@ -199,15 +199,15 @@ def able(methods: list[str], task: "Task", features: Path | None = None) -> list
     for method, reason in left_out(methods, task=task, from_features=has_features).items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
     for method in methods:
-        why = None if method == ALL else why_not(find_method(method))
+        why = None if method == ALL else unavailable_reason(find_method(method))
         if why is not None:
             raise ConfigError(f"{method} cannot run here: {why}")
     return methods
 
 
-def _readers(cells: "Sequence[Cell]", features: Path | None) -> str:
+def _readers(jobs: "Sequence[Job]", features: Path | None) -> str:
     """Return which methods learned from the features, if there are any."""
-    readers = dict.fromkeys(cell.method for cell in cells if cell.settings)
+    readers = dict.fromkeys(job.method for job in jobs if job.settings)
     return "" if features is None else f"\n{', '.join(readers)} learned from {features}"
 
 
@@ -235,7 +235,7 @@ def numbers(option: str, text: str) -> list[float]:
 
 
 def _dump(
-    network: "TextualNetwork", cells: "Sequence[Cell]", rows: list[dict[str, Any]], **more: Any
+    network: "TextualNetwork", jobs: "Sequence[Job]", rows: list[dict[str, Any]], **more: Any
 ) -> None:
     from dmte.evaluation.summary import provenance
 
@@ -245,6 +245,6 @@ def _dump(
         "directed": network.directed,
         "fingerprint": network.fingerprint(),
     }
-    report = {"network": about} | more | {"results": rows} | provenance(cells)
+    report = {"network": about} | more | {"results": rows} | provenance(jobs)
     json.dump(report, sys.stdout, indent=2)
     print()
