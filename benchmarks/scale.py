@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 from measuring import LARGEST, Survey, peak, reset_peak, run, sizes_up_to
+from synthetic import LargeTopics
 
-from dmte.network.synthetic import LargeTopics
 from dmte.runtime.memory import release_freed_memory
 from dmte.runtime.seeding import generator_for
 from dmte.settings import PAPER, Settings

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from synthetic import LargeTopics
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -15,7 +16,7 @@ from dmte.metrics import PairScores
 from dmte.model.assemble import DOUBLING, degrees, length_products, scale_by_degree
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.network.synthetic import LargeTopics, PlantedTopics
+from dmte.network.synthetic import PlantedTopics
 from dmte.settings import Settings
 from dmte.training.auto_settings import MIN_JUDGING, POWERS, choose_degree_power
 from dmte.training.method import DmteMethod

@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from synthetic import LargeTopics
 
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
-from dmte.network.synthetic import LargeTopics
 from dmte.settings import PAPER
 from dmte.training.estimate import Sizes, memory_bytes, refuse_too_large
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def test_wider_vectors_take_more_memory() -> None:
@@ -37,6 +39,8 @@ def test_wider_vectors_take_more_memory() -> None:
 def test_memory_is_that_of_a_real_training(settings: str) -> None:
     """Within a quarter of what a process takes on top of one that has trained something small."""
     script = f"""
+import sys
+sys.path.insert(0, {str(BENCHMARKS)!r})
 import torch
 from pathlib import Path
 from dataclasses import replace
@@ -44,7 +48,7 @@ from dmte.runtime.memory import release_freed_memory
 from dmte.settings import PAPER, Settings
 from dmte.training.estimate import Sizes, memory_bytes
 from dmte.runtime.memory import resident_bytes
-from dmte.network.synthetic import LargeTopics
+from synthetic import LargeTopics
 from dmte.training.method import DmteMethod
 torch.set_num_threads(1)
 settings = replace({settings}, epochs=1)
