@@ -1,9 +1,9 @@
 """Large drawn networks with hubs and planted topics.
 
-They are drawn a batch of vertices at a time, in linear time, and can be written to Parquet without
-ever being in memory as a whole. Words follow Zipf's law, and an edge leads to the j-th of n vertices
-with a probability ∝ j^-γ, found from a uniform u as n u^(1 / (1 - γ)), which gives the degrees a
-power law of exponent 1 + 1 / γ.
+They are drawn in batches of vertices, in linear time, and can be written to Parquet without ever
+being in memory as a whole. Words follow Zipf's law. An edge leads to the j-th of n vertices with a
+probability ∝ j^-γ, found from a uniform u as n u^(1 / (1 - γ)), which gives the degrees a power law
+of exponent 1 + 1 / γ.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""The unit of every evaluation: one fit of one method, and what it is asked.
+"""The unit of every evaluation: one fit of one method, and its scores.
 
-A job is a pure function of its fields and the network, so it is computed once and kept.
+The result of a job depends only on its fields and the network, so it is computed once and kept.
 """
 
 import json
@@ -16,18 +16,13 @@ from torch import Tensor
 from dmte.embedding.method import LearnsFromLabels, Method, unavailable_reason
 from dmte.errors import ConfigError
 from dmte.evaluation.classification import LABEL_FRACTIONS, ClassTask, class_task
-from dmte.evaluation.link_prediction import (
-    PROTOCOLS,
-    LinkTask,
-    every_edge_task,
-)
+from dmte.evaluation.link_prediction import PROTOCOLS, LinkTask, every_edge_task
 from dmte.evaluation.methods import (
-    FROM_FEATURES,
     choose_methods,
     configure,
     describe_settings,
     find_method,
-    reads_features,
+    settings_for_features,
 )
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import Measured, measure
@@ -37,14 +32,14 @@ from dmte.training.method import DmteMethod
 DIGITS = 5
 """Decimals kept of a score between 0 and 1."""
 EVERY_EDGE = "every-edge"
-"""What the released script asked: no protocol, but the experiment that shows what it does."""
+"""How the released script scores: an experiment, and not a protocol to compare methods by."""
 
 _TASKS = {**PROTOCOLS, EVERY_EDGE: every_edge_task}
 
 
 @runtime_checkable
 class HasVectors(Protocol):
-    """What classification needs of a fitted method: a row per vertex."""
+    """A fitted method with a vector per vertex, as classification needs."""
 
     vectors: Tensor | sp.csr_array
 
@@ -64,14 +59,14 @@ class Job(ABC):
 
     @property
     def key(self) -> str:
-        """What it is, in one line: equal keys have equal results on the same network."""
+        """The description as one line; equal keys have equal results on the same network."""
         return json.dumps(self.describe(), sort_keys=True)
 
     def describe(self) -> dict[str, Any]:
-        """Return the fields, and a digest of all settings, so that a changed default shows.
+        """Return the fields and a digest of all settings, which changes with any default.
 
-        Of DMTE's settings only those count that are not the paper's: a setting that is new, and
-        that the paper's versions do without, leaves their results what they are.
+        Settings of DMTE that equal the paper's are left out, so that a new setting does not change
+        the digest of the paper's versions.
         """
         method = self.configured_method()
         settings = describe_settings(method)
@@ -91,13 +86,13 @@ class Job(ABC):
         return ", ".join(filter(None, (self.method, self.condition, f"seed {self.seed}")))
 
     def configured_method(self) -> Method:
-        """Return the method with its settings put in."""
+        """Return the method with the settings of this job."""
         method = find_method(self.method)
         return configure(method, self.settings) if self.settings else method
 
     @abstractmethod
     def check(self, network: TextualNetwork) -> None:
-        """Pose the questions and fit nothing: refuse at once what cannot be asked.
+        """Split the network without a fit.
 
         Raises:
             SplitError: The network cannot be split so.
@@ -207,8 +202,8 @@ def link_jobs(
 ) -> list[LinkJob]:
     """Return a job per method, training fraction, protocol and seed, seed by seed.
 
-    What is given twice counts once: twice the same fit would make an interval look narrower. Where
-    vertices come with features, versions of DMTE read those instead of the texts.
+    Repeated values count once, since the same fit twice would make an interval look narrower. With
+    ``from_features``, versions of DMTE read the features of the vertices instead of the texts.
 
     Raises:
         ConfigError: There is no such method or protocol, or a number is out of range.
@@ -223,7 +218,7 @@ def link_jobs(
         LinkJob(
             network=network,
             method=method,
-            settings=_changes(method, from_features=from_features),
+            settings=settings_for_features(method) if from_features else {},
             protocol=protocol,
             train_fraction=fraction,
             seed=seed,
@@ -243,9 +238,9 @@ def class_jobs(
     *,
     from_features: bool = False,
 ) -> list[ClassJob]:
-    """Return a job per method and seed; what is given twice and features are as in ``link_jobs``.
+    """Return a job per method and seed; repeated values and features are as in ``link_jobs``.
 
-    A method that learns from labels has a job per share of them, since no other labels serve.
+    A method that learns from labels has a job per share of labels.
 
     Raises:
         ConfigError: There is no such method, it has no vectors, or a number is out of range.
@@ -255,7 +250,7 @@ def class_jobs(
         ClassJob(
             network=network,
             method=method,
-            settings=_changes(method, from_features=from_features),
+            settings=settings_for_features(method) if from_features else {},
             label_fractions=shares,
             seed=seed,
         )
@@ -266,15 +261,10 @@ def class_jobs(
 
 
 def _served_by_a_fit(method: str, shares: tuple[float, ...]) -> list[tuple[float, ...]]:
-    """Return the shares of labels by the fit that serves them: all by one, or each by its own."""
+    """Return the shares of labels that each fit serves."""
     if isinstance(find_method(method), LearnsFromLabels):
         return [(share,) for share in shares]
     return [shares]
-
-
-def _changes(method: str, *, from_features: bool) -> dict[str, Any]:
-    """Return what a job changes about the method's own settings."""
-    return dict(FROM_FEATURES) if from_features and reads_features(method) else {}
 
 
 def unable(jobs: Iterable[Job]) -> dict[str, str]:

@@ -25,7 +25,7 @@ METHODS: Mapping[str, Method] = MappingProxyType(
 """DMTE in its four versions and every baseline."""
 
 ALL = "all"
-"""Stands for every method that can run here."""
+"""The name of all methods that can run here."""
 Task = Literal["links", "classes"]
 LINKS_ONLY: Mapping[str, str] = MappingProxyType(
     {"adamic-adar": "scores pairs and has no vectors to classify vertices by"}
@@ -43,14 +43,14 @@ NOT_FOR: Mapping[Task, Mapping[str, str]] = MappingProxyType(
 )
 """Methods that a task is not for, and why."""
 FROM_FEATURES: Mapping[str, Any] = MappingProxyType({"encoder": "features"})
-"""What changes about a version of DMTE where vertices come with features: it reads these."""
+"""The settings with which a version of DMTE reads features of the vertices."""
 
 
 def find_method(name: str) -> Method:
     """Return the method called ``name``.
 
     Raises:
-        ConfigError: There is none; names that come close are proposed.
+        ConfigError: No method has this name; the message proposes similar ones.
     """
     if name in METHODS:
         return METHODS[name]
@@ -87,10 +87,15 @@ def reads_features(name: str) -> bool:
     return isinstance(find_method(name), DmteMethod)
 
 
-def why_no_features(name: str) -> str | None:
-    """Return why a version of DMTE cannot take features in place of texts, or none if it can.
+def settings_for_features(name: str) -> dict[str, Any]:
+    """Return the settings with which a method reads features; none if it reads texts anyway."""
+    return dict(FROM_FEATURES) if reads_features(name) else {}
 
-    Other methods go on reading texts, and have no reason either.
+
+def why_no_features(name: str) -> str | None:
+    """Return why a version of DMTE cannot take features in place of texts, or None.
+
+    None also for other methods, which continue to read the texts.
     """
     method = find_method(name)
     if not isinstance(method, DmteMethod):
@@ -107,11 +112,11 @@ def why_no_features(name: str) -> str | None:
 def choose_methods(
     names: Sequence[str], *, task: Task | None = None, from_features: bool = False
 ) -> list[str]:
-    """Return the names, ``all`` standing for every method that can run here, and for the task.
+    """Return the names, with ``all`` replaced by every method that can run here and suits the task.
 
     Raises:
-        ConfigError: There is no name, or one is no method's, or that method is not for the task, or
-            cannot read the features there are.
+        ConfigError: No name was given, a method does not exist, does not suit the task, or cannot
+            read features.
     """
     if not names:
         raise ConfigError(f"give at least one method: {ALL}, or some of {', '.join(METHODS)}")
@@ -134,7 +139,7 @@ def choose_methods(
 def left_out(
     names: Sequence[str], *, task: Task | None = None, from_features: bool = False
 ) -> dict[str, str]:
-    """Return the methods that ``all`` among the names does not stand for, and why not."""
+    """Return the methods that ``all`` among the names leaves out, with the reasons."""
     if ALL not in names:
         return {}
     others = {} if task is None else {name: f"it {why}" for name, why in NOT_FOR[task].items()}

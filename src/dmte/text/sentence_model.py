@@ -1,23 +1,8 @@
-"""A pretrained sentence encoder, frozen: the text alone, or diffused and not learned.
+"""Pretrained sentence encoders: find, load and run one, and keep its vectors.
 
-A model that somebody trained on other texts turns every text into a vector f(t), and nothing of it
-changes (Sentence-BERT, Reimers and Gurevych 2019, or averaged word vectors distilled from one):
-
-    x_i = f(t_i) / ‖f(t_i)‖        sentence: X        sentence-diffused: Σ_h λ_h P^h X
-
-Every vector is divided by its length at the end, so a dot product is a cosine. The model is a
-folder on disk, as sentence-transformers or model2vec store one, with weights in safetensors;
-nothing is ever fetched from a hub, and no code of the folder's is run. A text is cut where the
-model stops reading (all-MiniLM-L6-v2: after 256 word pieces), which no other method does.
-
-Every distinct text is encoded once, in float32 and with dropout off, in batches of BATCH_SIZE texts
-of about one length. The batches depend on the set of texts alone, not on the order of the
-vertices; across different sets a text's vector differs by rounding. The vectors of the last texts
-are kept while the process lives, so that of many fits on one network only the first pays for them.
-
-An empty text has the zero vector; diffused, that of its neighbors. A vertex without edges keeps its
-own text. Memory is that of the package and twice the weights (all-MiniLM-L6-v2: 480 MB), time that
-of encoding (32 abstracts of Cora in 1.7 s of one thread, all of them in two minutes).
+A model is a folder on disk, as sentence-transformers or model2vec store one, with weights in
+safetensors. Nothing is fetched from a hub, and no code from the folder is run. Every distinct text
+is encoded once, in float32 and without dropout, in batches of texts of similar length.
 """
 
 import json
