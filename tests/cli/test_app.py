@@ -14,7 +14,7 @@ from torch import Tensor
 from dmte import settings as config
 from dmte.cli import VERBS, main
 from dmte.cli import reproduce_job as reproducing
-from dmte.cli.verbs import evaluate, export, plot, reproduce, train
+from dmte.cli.verbs import evaluate, export, reproduce, train
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.export import FORMATS
 from dmte.evaluation import LABEL_FRACTIONS, PROTOCOLS
@@ -22,7 +22,6 @@ from dmte.evaluation.paper.tables import NUM_SEEDS
 from dmte.evaluation.paper.targets import TARGETS
 from dmte.network import read_network
 from dmte.plotting import map as maps
-from dmte.plotting.curves import MEASURES
 from dmte.plotting.figure import METADATA
 from dmte.storage.codec import decode_json
 from dmte.storage.folder import read_parts
@@ -179,7 +178,6 @@ def test_what_help_says_without_loading_it_is_so(inside: Run) -> None:
     assert tuple(TARGETS) == reproduce.TARGETS
     assert tuple(reproducing.GROUPS) == reproduce.GROUPS
     assert {*FORMATS, export.PROJECTOR} == set(export.KINDS)
-    assert tuple(MEASURES) == plot.MEASURES
     said = " ".join(inside("plot", "--help").stdout.split())
     assert f"{maps.NAMES} without labels or of at most {maps.FEW} vertices" in said
     assert f"{maps.LIMITS['tsne']:,} for tsne and {maps.LIMITS['umap']:,} for umap" in said

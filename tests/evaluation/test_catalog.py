@@ -23,7 +23,7 @@ def test_the_committed_page_is_made_from_the_docstrings() -> None:
 def test_every_setting_of_a_method_has_a_sentence(name: str) -> None:
     kind = type(settings_of(METHODS[name]))
     sentences = field_sentences(kind)
-    assert [setting.name for setting in fields(kind) if not sentences.get(setting.name)] == []  # type: ignore[arg-type]
+    assert [setting.name for setting in fields(kind) if not sentences.get(setting.name)] == []
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -9,7 +9,7 @@ import pytest
 from dmte import evaluation
 from dmte.errors import ConfigError, SplitError
 from dmte.evaluation import METHODS, ClassJob, LinkJob, class_task, strict_task
-from dmte.evaluation.jobs import class_jobs, link_jobs
+from dmte.evaluation.jobs import Job, class_jobs, link_jobs
 from dmte.evaluation.methods import LINKS_ONLY, choose_methods, left_out
 from dmte.network import TextualNetwork
 from dmte.text.sentence_model import VARIABLE
@@ -132,7 +132,7 @@ def test_classes_refuse_a_method_without_vectors() -> None:
 
 @pytest.mark.parametrize("kind", [LinkJob, ClassJob])
 @pytest.mark.parametrize("method", ["dmte", "tfidf"])
-def test_a_stored_fit_is_found_under_its_key(kind: type[LinkJob], method: str) -> None:
+def test_a_stored_fit_is_found_under_its_key(kind: type[Job], method: str) -> None:
     """Whatever the class is called, the key of a job is that of the committed results."""
     target = {LinkJob: "cora-links", ClassJob: "cora-classes"}[kind]
     lines = (RESULTS / target / "cells.jsonl").read_text("utf-8").splitlines()

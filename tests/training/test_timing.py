@@ -9,6 +9,7 @@ from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
 from dmte.settings import PAPER, Settings
 from dmte.training import timing
+from dmte.training.run import TrainingRun
 from dmte.training.timing import training_seconds
 
 
@@ -26,7 +27,7 @@ def test_a_large_network_is_measured_on_a_part_of_it(
         planted = planted.with_edges(planted.edges, torch.full((len(planted.edges),), weights))
     measured = []
 
-    class Recorded(timing.TrainingRun):
+    class Recorded(TrainingRun):
         def __init__(self, network: TextualNetwork, settings: Settings, seed: int) -> None:
             measured.append(network)
             super().__init__(network, settings, seed)

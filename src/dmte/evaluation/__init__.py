@@ -47,7 +47,12 @@ __all__ = [
     "summarize",
 ]
 
-_RENAMED = {"Cell": Job, "ClassCell": ClassJob, "LinkCell": LinkJob, "run_cells": run_jobs}
+_RENAMED: dict[str, Any] = {
+    "Cell": Job,
+    "ClassCell": ClassJob,
+    "LinkCell": LinkJob,
+    "run_cells": run_jobs,
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -303,5 +303,7 @@ def _rounded(scores: Mapping[str, float]) -> dict[str, float]:
 
 
 # ``evaluation.paper`` and ``cli.reproduce_job`` still use the former names.
-Cell, LinkCell, ClassCell = Job, LinkJob, ClassJob
+Cell = Job
+LinkCell = LinkJob
+ClassCell = ClassJob
 link_cells, class_cells = link_jobs, class_jobs

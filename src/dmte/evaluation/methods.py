@@ -78,7 +78,8 @@ def configure(method: Method, changes: Mapping[str, Any]) -> Method:
 def describe_settings(method: Method) -> dict[str, Any]:
     """Return every setting as plain values, with the method's dependency if it has one."""
     settings = settings_of(method)
-    described = asdict(settings) if is_dataclass(settings) else {}
+    has_fields = is_dataclass(settings) and not isinstance(settings, type)
+    described = asdict(settings) if has_fields else {}
     return described | ({"needs": method.dependency_id()} if isinstance(method, NeedsMore) else {})
 
 

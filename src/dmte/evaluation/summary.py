@@ -17,10 +17,9 @@ from dmte.evaluation.jobs import (
     Job,
     LinkJob,
     class_jobs,
-    describe_settings,
     link_jobs,
 )
-from dmte.evaluation.methods import METHODS
+from dmte.evaluation.methods import METHODS, describe_settings
 from dmte.metrics import CLASS_METRICS, LINK_METRICS
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import _machine, environment

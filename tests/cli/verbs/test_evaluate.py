@@ -167,7 +167,7 @@ def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(
     ]
     assert wide.splitlines()[1].index("90.0") == wide.splitlines()[2].index("70.0")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("dmte.cli.verbs.evaluate.terminal_width", lambda: 30)
+    monkeypatch.setattr("dmte.cli.score_tables.terminal_width", lambda: 30)
     first, second = side_by_side(rows, "auc", [0.15, 0.5]).split("\n\n")
     assert first.splitlines()[1].split() == ["tfidf", "80.0", "1.0"]
     assert second.splitlines()[1].split() == ["tfidf", "90.0", "1.0"]
