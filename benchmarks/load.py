@@ -17,9 +17,9 @@ from typing import Any
 import pyarrow.csv as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from measuring import LARGEST, Survey, peak, reset_peak, run, sizes_up_to
+from synthetic import LargeTopics
 
 from dmte.network import read_tables
-from dmte.network.synthetic import LargeTopics
 from dmte.text import tokenized
 
 KINDS = ("parquet", "csv", "jsonl")

@@ -1,9 +1,9 @@
-"""What does every method take, and how good are the estimates?
+"""What does every method take?
 
-Each method learns from the same network in a process of its own, which first learns from a tiny one
-so that imports do not count. Its time and the most memory it held on top of the process before are
-printed beside what its estimate says; on a busy machine the seconds of the CPU say more. Prints a
-table and writes methods.json beside this file, where figures that were not asked for stay.
+Each method learns from the same network in its own process, which first learns from a tiny one so
+that imports do not count. Prints its time and the peak of memory on top of the process before; on a
+busy machine the CPU seconds are steadier. Writes methods.json beside this file, and keeps there the
+figures of other methods.
 
     DMTE_DATA=... python benchmarks/methods.py [--network cora] [--train-fraction 0.55]
         [--methods deepwalk,tadw] [--threads 1]
@@ -46,8 +46,7 @@ def main() -> None:
     for method, reason in left_out(names, task="links").items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
     print(f"{network!r}, {100 * arguments.train_fraction:g} % of the edges learned from\n")
-    print(f"{'':<26}{'seconds':^30}{'MB on top':^20}{'MB in all':>10}")
-    heads = ("taken", "CPU", "estimate", "taken", "estimate", "taken")
+    heads = ("seconds", "CPU s", "MB on top", "MB in all")
     print(f"{'method':<26}" + "".join(f"{head:>10}" for head in heads))
     for method in chosen:
         measured = measure_apart(method, arguments)
@@ -80,7 +79,7 @@ def measure_apart(method: str, arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure_here(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the time and memory of one fit, and the estimates of them."""
+    """Return the time and memory of one fit."""
     torch.set_num_threads(arguments.threads)
     method = find_method(arguments.one)
     method.fit(PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(0)), 0)
@@ -90,14 +89,11 @@ def measure_here(arguments: argparse.Namespace) -> dict[str, Any]:
     started = process_time()
     fit = measure(lambda: method.fit(train, 0))
     cpu_seconds = process_time() - started
-    cost = method.estimate(train)
     on_top = None if fit.peak_mb is None or before is None else round(fit.peak_mb - before, 1)
     return {
         "seconds": round(fit.seconds, 2),
         "cpu_seconds": round(cpu_seconds, 2),
-        "estimated_seconds": round(cost.seconds, 2),
         "memory_mb": on_top,
-        "estimated_memory_mb": round(cost.memory_bytes / 1e6, 1),
         "peak_mb": None if fit.peak_mb is None else round(fit.peak_mb),
     }
 
@@ -110,14 +106,7 @@ def line(method: str, measured: dict[str, Any]) -> str:
     return f"{method:<26}" + "".join(f"{'' if n is None else f'{n:,}':>10}" for n in figures)
 
 
-FIGURES = (
-    "seconds",
-    "cpu_seconds",
-    "estimated_seconds",
-    "memory_mb",
-    "estimated_memory_mb",
-    "peak_mb",
-)
+FIGURES = ("seconds", "cpu_seconds", "memory_mb", "peak_mb")
 
 
 def store(

@@ -24,10 +24,10 @@ from typing import Any
 
 import torch
 from measuring import store, table
+from synthetic import LargeTopics
 
 from dmte.distributed.launcher import joined_group
 from dmte.network import TextualNetwork, read_network
-from dmte.network.synthetic import LargeTopics
 from dmte.runtime.seeding import generator_for
 from dmte.settings import PAPER, Settings
 from dmte.training.fold import Fold

@@ -23,6 +23,7 @@ from dmte.evaluation import find_method, strict_task
 from dmte.evaluation.link_prediction import LinkTask
 from dmte.network import read_network
 from dmte.network.synthetic import PlantedTopics
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
 
@@ -36,9 +37,10 @@ LOOKS = 20
 
 def measure(work: dict[str, Any]) -> dict[str, Any]:
     """Return the seconds of a method, what it reaches, and after how long it was good enough."""
-    method = DmteMethod(dim=200) if work["method"] == WHOLE else find_method(work["method"])
+    name = work["method"]
+    method = DmteMethod(Settings(dim=200)) if name == WHOLE else find_method(name)
     method.fit(PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(0)), 0)
-    if work["method"] == WHOLE:
+    if name == WHOLE:
         network, began = read_network(work["network"]), perf_counter()
         method.fit(network, 0)
         return {"seconds": round(perf_counter() - began, 2)}
@@ -56,8 +58,8 @@ def train(method: DmteMethod, task: LinkTask, target: float | None) -> dict[str,
     """Return the same of a training, which is stopped again and again to be asked."""
     seconds, reached, auc = 0.0, None, 0.0
     began = perf_counter()
-    run = TrainingRun(task.train, method.settings(), 0)
-    every = max(1, method.epochs // LOOKS)
+    run = TrainingRun(task.train, method.settings, 0)
+    every = max(1, method.settings.epochs // LOOKS)
     reports = run.epochs()
     is_going = True
     while is_going:

@@ -17,8 +17,8 @@ from typing import Any
 
 import torch
 from measuring import LARGEST, Survey, peak, reset_peak, run, sizes_up_to
+from synthetic import LargeTopics
 
-from dmte.network.synthetic import LargeTopics
 from dmte.runtime.memory import release_freed_memory
 from dmte.runtime.seeding import generator_for
 from dmte.settings import PAPER, Settings
@@ -42,7 +42,7 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
     weights = tuple(0.5**hop for hop in range(work["hops"]))
     settings = replace(RECIPES[work["recipe"]], dim=work["dim"], hop_weights=weights)
     small = LargeTopics(num_vertices=300).draw(seed=0)  # Loads what torch loads when first used.
-    DmteMethod.of(replace(settings, dim=8, epochs=1)).fit(small, seed=0)
+    DmteMethod(replace(settings, dim=8, epochs=1)).fit(small, seed=0)
     predicted = memory_bytes(Sizes.of(network, settings), settings)
     release_freed_memory()  # What drawing the network left behind is not training's.
     before = reset_peak()

@@ -21,6 +21,7 @@ from dmte.distributed.gloo import GlooGroup
 from dmte.distributed.group import ProcessGroup
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 
 # The networks of the tests are so small that threads gain nothing, and two threads that wait for
@@ -121,7 +122,7 @@ def inside(
 def trained_on_concepts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of the bundled network, to be read only."""
     folder = tmp_path_factory.mktemp("trained") / "model"
-    DmteMethod(dim=64, epochs=5).train(read_network("concepts"), seed=0).save(folder)
+    DmteMethod(Settings(dim=64, epochs=5)).train(read_network("concepts"), seed=0).save(folder)
     return folder
 
 

@@ -131,7 +131,7 @@ def test_parameters_are_checked_by_fit_and_not_before(planted: TextualNetwork) -
 
 
 def test_vectors_are_those_of_the_method(planted: TextualNetwork) -> None:
-    expected = DmteMethod(dim=16, epochs=2).fit(planted, seed=3).vectors
+    expected = DmteMethod(Settings(dim=16, epochs=2)).fit(planted, seed=3).vectors
     estimator = Dmte(dim=16, epochs=2, seed=3)
     assert np.array_equal(estimator.fit_transform(planted), expected.numpy())
     ids = np.array([[planted.ids[7]], [planted.ids[2]]])

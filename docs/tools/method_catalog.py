@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any
 
 from dmte.embedding.method import Method
-from dmte.evaluation.methods import METHODS
+from dmte.evaluation.methods import METHODS, settings_of
 
 OPENING = """# The methods
 
@@ -104,15 +104,16 @@ def _settings(named: dict[str, Any], tables: dict[str, str]) -> str:
     """
     (first, method), *others = named.items()
     summary = (inspect.getdoc(type(method)) or "").partition("\n")[0]
-    table = _table(method)
+    table = _table(settings_of(method))
     same = tables.setdefault(table, first)
     settings = table if same == first else f"Its settings are those of {same}.\n"
     lines = [f"**{first}**: {summary}\n", settings]
     for name, other in others:
+        own, of_first = settings_of(other), settings_of(method)
         changed = [
-            f"`{setting.name}` {_shown(getattr(other, setting.name))}"
-            for setting in fields(other)
-            if getattr(other, setting.name) != getattr(method, setting.name)
+            f"`{setting.name}` {_shown(getattr(own, setting.name))}"
+            for setting in fields(own)
+            if getattr(own, setting.name) != getattr(of_first, setting.name)
         ]
         lines.append(f"**{name}**: the same with {', '.join(changed)}.\n")
     return "\n".join(lines)

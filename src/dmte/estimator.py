@@ -243,7 +243,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
 
     def _train(self, network: TextualNetwork, settings: Settings) -> TrainedModel:
         """Return the trained model, loaded from ``memory`` if it is stored there."""
-        method = DmteMethod.of(settings)
+        method = DmteMethod(settings)
         if self.memory is None:
             return method.train(network, self.seed)
         made_of = [network.fingerprint(), settings.to_dict(), self.seed, environment()]

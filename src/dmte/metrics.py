@@ -1,15 +1,19 @@
-"""Figures for a ranking (section 5): how far edges stand above pairs that are none.
+"""Metrics of link prediction (section 5): how far edges rank above other pairs.
 
-A score that is not a number is a mistake: an edge's loses to everything, any other wins.
+A new metric is a function and a line in ``LINK_METRICS``; results, tables and plots then show it. A
+score of NaN counts as a mistake: that of an edge loses every comparison, any other wins.
 """
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+NUM_HITS = 10
 NOISE = 2.0
 """Standard errors that a difference of two AUCs must exceed to count."""
 
@@ -84,6 +88,79 @@ def mean_ranks(
     own, others = _or(positive, -torch.inf).unsqueeze(1), _or(others, torch.inf)
     above, ties = (others > own).double(), (others == own).double()
     return 1 + (above + ties / 2).sum(dim=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RankedEdges:
+    """Scores of hidden edges and of the pairs they compete with."""
+
+    edges: Float[Tensor, " edges"]
+    non_edges: Float[Tensor, " edges"]
+    candidates: Float[Tensor, "edges candidates"]
+    """Pairs of each edge's source with other vertices."""
+    is_paired: bool
+    """Whether for the AUC an edge competes only with its own candidates, or with all non-edges."""
+
+    @property
+    def ranks(self) -> Float[Tensor, " edges"]:
+        """The rank of every edge among its candidates, from 1."""
+        return mean_ranks(self.edges, self.candidates)
+
+    def auc(self) -> float:
+        """Return how often an edge ranks above a pair that is not an edge."""
+        if not self.is_paired:
+            return auc(self.edges, self.non_edges)
+        # The rank of an edge is one, plus the candidates that won, plus half of those that tied.
+        return float(1 - (self.ranks - 1).mean() / self.candidates.shape[1])
+
+    def average_precision(self) -> float:
+        """Return the average precision of the edges among the non-edges."""
+        return average_precision(self.edges, self.non_edges)
+
+    def mrr(self) -> float:
+        """Return the mean of 1 / rank."""
+        return float((1 / self.ranks).mean())
+
+    def hits_at_10(self) -> float:
+        """Return the share of edges with a rank of at most ten."""
+        return float((self.ranks <= NUM_HITS).double().mean())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """How a metric is shown."""
+
+    title: str
+    unit: Literal["%", ""] = "%"
+    higher_is_better: bool = True
+
+    @property
+    def scale(self) -> float:
+        """The factor from a value to the figure shown."""
+        return 100.0 if self.unit else 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkMetric(Metric):
+    """A metric of link prediction."""
+
+    compute: Callable[[RankedEdges], float]
+
+
+LINK_METRICS = {
+    "auc": LinkMetric(title="AUC", compute=RankedEdges.auc),
+    "average_precision": LinkMetric(title="AP", compute=RankedEdges.average_precision),
+    "mrr": LinkMetric(title="MRR", compute=RankedEdges.mrr),
+    "hits_at_10": LinkMetric(title="Hits@10", compute=RankedEdges.hits_at_10),
+}
+"""Every metric of link prediction, by its name in results; the first heads the tables."""
+CLASS_METRICS = {"macro_f1": Metric(title="Macro-F1"), "micro_f1": Metric(title="Micro-F1")}
+"""The metrics of classification, which ``evaluation/classification.py`` computes."""
+
+
+def find_metric(name: str) -> Metric:
+    """Return a metric of either kind."""
+    return LINK_METRICS[name] if name in LINK_METRICS else CLASS_METRICS[name]
 
 
 def _placements(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:

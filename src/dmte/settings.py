@@ -36,9 +36,6 @@ Way = Literal["tsne", "pca", "umap"]
 Protocol = Literal["strict", "published"]
 """Names in ``evaluation.PROTOCOLS``."""
 
-Measure = Literal["auc", "average_precision", "mrr", "hits_at_10", "macro_f1", "micro_f1"]
-"""Names in ``plotting.curves.MEASURES``."""
-
 NUM_SEEDS = 10
 """Runs averaged per figure (section 5)."""
 
@@ -242,7 +239,8 @@ class Settings:
         )
         yield (
             (self.dim or 0) % traits.dim_multiple == 0,
-            f"dim must be a multiple of {traits.dim_multiple} with the encoder {encoder}, not {self.dim}",
+            f"dim must be a multiple of {traits.dim_multiple} with the encoder {encoder}, "
+            f"not {self.dim}",
         )
         for name in ("structure_share", "degree_power"):
             yield (
@@ -389,7 +387,7 @@ PAPER = Settings(
     epochs=200,
     learning_rate=0.003,
     # Without effect here, but written out: if a default of the recommended recipe changes, these
-    # must not change with it, or its older results would be taken for the new ones (see ``Cell``).
+    # must not change with it, or its older results would be taken for the new ones (see ``Job``).
     mixing_learning_rate=0.001,
     word_learning_rate=0.05,
     sharpness=10.0,

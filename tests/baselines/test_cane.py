@@ -182,12 +182,6 @@ def test_the_loss_falls() -> None:
     assert all(math.isfinite(loss) for loss in losses)
 
 
-def test_the_cost_is_said_before() -> None:
-    cost = SMALL.estimate(NETWORK)
-    assert cost.memory_bytes > 0
-    assert cost.seconds > 0
-
-
 @pytest.mark.parametrize("wrong", [{"dim": 3}, {"window": 0}, {"learning_rate": -1.0}])
 def test_wrong_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):

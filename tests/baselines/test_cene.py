@@ -171,16 +171,6 @@ def test_the_share_of_the_edges_may_be_all_or_nothing() -> None:
     torch.testing.assert_close(texts_only, fitted(0.0, fewer)[:2])
 
 
-def test_an_estimate_counts_more_for_more_work() -> None:
-    drawn = PlantedTopics().draw(torch.Generator().manual_seed(0))
-    method = Cene(dim=16)
-    small, large = method.estimate(drawn), replace(method, dim=64).estimate(drawn)
-    recurrent = replace(method, encoder="birnn").estimate(drawn)
-    assert 0 < small.memory_bytes < large.memory_bytes
-    assert small.memory_bytes < recurrent.memory_bytes
-    assert small.seconds > 0
-
-
 @pytest.mark.parametrize(
     ("setting", "value"),
     [

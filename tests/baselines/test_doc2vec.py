@@ -94,12 +94,6 @@ def test_a_vector_has_length_one_and_an_empty_text_none(planted: TextualNetwork)
     assert embedding.text_dim == QUICK.dim
 
 
-def test_it_estimates_its_cost(planted: TextualNetwork) -> None:
-    cost = QUICK.estimate(planted)
-    assert cost.memory_bytes > 2 * 4 * QUICK.dim * planted.num_vertices
-    assert 0 < cost.seconds < 60
-
-
 @pytest.mark.parametrize(
     "settings",
     [{"dim": 0}, {"num_negatives": 0}, {"subsampling": 0.0}, {"epochs": 0}, {"learning_rate": 0.0}],

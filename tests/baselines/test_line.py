@@ -105,19 +105,12 @@ def test_a_network_without_edges_gets_zero_vectors() -> None:
     edges = torch.zeros(0, 2, dtype=torch.int64)
     network = TextualNetwork(ids=("a", "b"), texts=("", ""), edges=edges)
     assert not SMALL.fit(network, 0).vectors.any()
-    assert SMALL.estimate(network).memory_bytes == 0
 
 
 def test_it_beats_random_vectors() -> None:
     task = strict_task(PlantedTopics(num_vertices=200).draw(generator()), 0.8, seed=0)
     chance = task.auc(RandomVectors().fit(task.train, 0))
     assert task.auc(SMALL.fit(task.train, 0)) > chance + 0.1
-
-
-def test_it_estimates_its_cost(planted: TextualNetwork) -> None:
-    cost = SMALL.estimate(planted)
-    assert cost.memory_bytes > 2 * 4 * SMALL.half * planted.num_vertices
-    assert cost.seconds > 0
 
 
 @pytest.mark.parametrize(

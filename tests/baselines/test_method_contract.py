@@ -1,12 +1,8 @@
 """What every method promises, tested once for all of them."""
 
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import cache
-from math import isfinite
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +11,11 @@ import torch
 from torch import Tensor
 
 from dmte.embedding.embedding import Embedding
-from dmte.embedding.method import LearnsFromLabels, Method, PairScorer, why_not
+from dmte.embedding.method import LearnsFromLabels, Method, PairScorer, unavailable_reason
 from dmte.errors import DmteError
 from dmte.evaluation import METHODS, strict_task
 from dmte.evaluation.jobs import HasVectors
-from dmte.evaluation.methods import CLASSES_ONLY, LINKS_ONLY
+from dmte.evaluation.methods import CLASSES_ONLY, LINKS_ONLY, configure, settings_of
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.progress import report_to
@@ -84,7 +80,7 @@ def _able(request: pytest.FixtureRequest) -> None:
         return
     folder = request.getfixturevalue("sentence_model")
     request.getfixturevalue("monkeypatch").setenv(VARIABLE, str(folder))
-    reason = why_not(METHODS[request.getfixturevalue("name")])
+    reason = unavailable_reason(METHODS[request.getfixturevalue("name")])
     if reason is not None:
         pytest.skip(reason)
 
@@ -98,8 +94,8 @@ LEARNS_BLOCKS = LESS_WORK | {"epochs": 60, "walks_per_vertex": 10, "learning_rat
 def quick(name: str, settings: Mapping[str, float] = LESS_WORK) -> Method:
     """Return the method with less work to do, since the contract does not ask for quality."""
     method = METHODS[name]
-    own = {setting.name for setting in fields(method)}  # type: ignore[arg-type]
-    return given_labels(replace(method, **{k: v for k, v in settings.items() if k in own}))  # type: ignore[type-var]
+    own = {setting.name for setting in fields(settings_of(method))}
+    return given_labels(configure(method, {k: v for k, v in settings.items() if k in own}))
 
 
 def given_labels(method: Method) -> Method:
@@ -298,66 +294,6 @@ def test_a_fit_says_how_far_it_is_unless_it_is_instant(name: str) -> None:
     assert not heard or 0 < heard[0] <= heard[-1] == pytest.approx(1.0)
 
 
-def test_an_estimate_is_positive_and_grows_with_the_network(name: str) -> None:
-    small, large = (
-        quick(name).estimate(PlantedTopics(num_vertices=n).draw(torch.Generator().manual_seed(4)))
-        for n in (40, 160)
-    )
-    for cost in (small, large):
-        assert isfinite(cost.seconds)
-        assert cost.seconds > 0
-    assert 0 < small.memory_bytes < large.memory_bytes
-
-
-def test_an_estimate_of_a_strange_network_is_finite_or_refused(name: str) -> None:
-    lonely = network().with_edges(network().edges[:0])
-    try:
-        cost = quick(name).estimate(lonely)
-    except DmteError:
-        return
-    assert isfinite(cost.seconds)
-    assert cost.memory_bytes >= 0
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
-def test_memory_is_estimated_within_a_factor_of_two() -> None:
-    """Of what a process takes on top of an idle one, for methods with large tables."""
-    script = """
-import torch
-from dataclasses import fields, replace
-from pathlib import Path
-from dmte.runtime.memory import release_freed_memory
-from dmte.evaluation import METHODS
-from dmte.runtime.memory import measure
-from dmte.network.synthetic import PlantedTopics
-def held():
-    return 1024 * int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
-less = {"epochs": 1, "walks_per_vertex": 1, "samples_per_edge": 1, "rounds": 1}
-torch.set_num_threads(1)
-drawn = PlantedTopics(num_vertices=4000, words_per_text=40, words_per_topic=1000)
-tiny, large = (
-    replace(drawn, num_vertices=n).draw(torch.Generator().manual_seed(0)) for n in (80, 4000)
-)
-# That of DMTE is held to a quarter by tests/test_estimate.py.
-names = ("fastrp", "lsa", "lsa-diffused", "tadw", "line", "deepwalk", "node2vec", "dmte-released")
-for name in names:
-    method = METHODS[name]
-    own = {setting.name for setting in fields(method)}
-    method = replace(method, **{k: v for k, v in less.items() if k in own})
-    method.fit(tiny, 0)
-    release_freed_memory()
-    before = held()
-    taken = 1e6 * measure(lambda: method.fit(large, 0)).peak_mb - before
-    print(name, taken / method.estimate(large).memory_bytes)
-"""
-    command = [sys.executable, "-c", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    ratios = dict(line.split() for line in done.stdout.splitlines())
-    assert len(ratios) == 8
-    assert {name: r for name, r in ratios.items() if not 0.5 < float(r) < 2} == {}
-
-
 LESS_IS_EXPECTED = {"adamic-adar": 0.58, "sentence": 0.58}
 """Most pairs of a topic have no common neighbor; the encoder of the tests knows no topics."""
 
@@ -367,11 +303,12 @@ LESS_IS_EXPECTED = {"adamic-adar": 0.58, "sentence": 0.58}
 def test_a_method_beats_chance_where_topics_are_planted(name: str) -> None:
     planted = PlantedTopics(num_vertices=160).draw(torch.Generator().manual_seed(4))
     task = strict_task(planted, 0.8, seed=0)
-    method = METHODS[name]
+    changes: dict[str, int] = {}
     if name in ("deepwalk", "node2vec"):
-        method = replace(method, walks_per_vertex=10, dim=64)  # type: ignore[type-var]
+        changes = {"walks_per_vertex": 10, "dim": 64}
     elif name == "dmte-released":
-        method = replace(method, max_words=12)  # type: ignore[type-var]  # All else is padding.
-    elif isinstance(method, DmteMethod):
-        method = replace(method, dim=64)
+        changes = {"max_words": 12}  # All else is padding.
+    elif isinstance(METHODS[name], DmteMethod):
+        changes = {"dim": 64}
+    method = configure(METHODS[name], changes)
     assert task.auc(given_labels(method).fit(task.train, 0)) > LESS_IS_EXPECTED.get(name, 0.7)

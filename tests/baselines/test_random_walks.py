@@ -1,6 +1,5 @@
 """Walks: against exact transition probabilities; and what DeepWalk and Node2Vec make of them."""
 
-import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -119,7 +118,6 @@ class TestMethods:
         edges = torch.zeros(0, 2, dtype=torch.int64)
         network = TextualNetwork(ids=("a", "b"), texts=("", ""), edges=edges)
         assert not method.fit(network, 0).vectors.any()
-        assert method.estimate(network).memory_bytes == 0
 
     def test_dead_ends_of_a_directed_network_are_embedded(
         self, method: DeepWalk | Node2Vec
@@ -138,14 +136,6 @@ class TestMethods:
         task = strict_task(planted.draw(generator()), 0.8, seed=0)
         chance = task.auc(RandomVectors().fit(task.train, 0))
         assert task.auc(method.fit(task.train, 0)) > chance + 0.1
-
-    def test_it_estimates_its_cost(
-        self, method: DeepWalk | Node2Vec, planted: TextualNetwork
-    ) -> None:
-        cost = method.estimate(planted)
-        assert cost.memory_bytes > 2 * 4 * method.dim * planted.num_vertices
-        assert math.isfinite(cost.seconds)
-        assert cost.seconds > 0
 
 
 def test_node2vec_without_bias_is_deepwalk(planted: TextualNetwork) -> None:

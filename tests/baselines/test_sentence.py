@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 from dmte.baselines.sentence import Sentence, SentenceDiffused
 from dmte.cli import main
 from dmte.errors import ConfigError, DmteError, MissingExtraError, StorageError
-from dmte.evaluation import LinkCell
+from dmte.evaluation import LinkJob
 from dmte.network import TextualNetwork
 from dmte.text import sentence_model as loading
 from dmte.text.sentence_model import VARIABLE, fingerprint
@@ -65,7 +65,6 @@ def test_diffused_vectors_are_the_dense_sum_over_hops(letters: Path) -> None:
 def test_a_network_without_words_has_zero_vectors(letters: Path) -> None:
     silent = replace(NETWORK, texts=("", " ", "", "\n"))
     assert not Sentence(folder=str(letters)).fit(silent, 0).vectors.any()
-    assert Sentence(folder=str(letters)).estimate(silent).seconds == 0
 
 
 def test_texts_are_encoded_once_whatever_the_seed_and_the_edges(
@@ -128,8 +127,8 @@ def test_another_model_has_another_fingerprint_and_is_refused(
     (other / "config.json").write_text('{"model_type": "model2vec", "normalize": true}')
     assert fingerprint(other) != fingerprint(letters)
     pinned = Sentence(folder=str(letters), fingerprint=fingerprint(letters))
-    assert pinned.why_not() is None
-    reason = replace(pinned, folder=str(other)).why_not()
+    assert pinned.unavailable_reason() is None
+    reason = replace(pinned, folder=str(other)).unavailable_reason()
     assert reason is not None
     assert fingerprint(letters) in reason
 
@@ -137,7 +136,7 @@ def test_another_model_has_another_fingerprint_and_is_refused(
 def test_the_key_of_a_result_names_the_model_and_not_its_folder(
     letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell = LinkCell(network="", method="sentence", protocol="strict", train_fraction=0.5, seed=0)
+    cell = LinkJob(network="", method="sentence", protocol="strict", train_fraction=0.5, seed=0)
     monkeypatch.setenv(VARIABLE, str(letters))
     key = cell.key
     other = shutil.copytree(letters, tmp_path / "other")
@@ -164,7 +163,7 @@ def test_what_is_not_there_is_refused_in_a_line_that_says_what_to_do(
     for folder, kind, message in refusals:
         with pytest.raises(kind, match=message):
             Sentence(folder=folder).fit(NETWORK, 0)
-        assert "\n" not in str(Sentence(folder=folder).why_not())
+        assert "\n" not in str(Sentence(folder=folder).unavailable_reason())
 
 
 def test_vectors_that_are_changed_do_not_change_the_next_ones(sentence_model: Path) -> None:

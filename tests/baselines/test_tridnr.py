@@ -118,12 +118,6 @@ def test_a_label_of_no_vertex_is_refused(planted: TextualNetwork) -> None:
         replace(QUICK, labels=(("nobody", "cat"),)).fit(planted, 0)
 
 
-def test_it_estimates_its_cost(planted: TextualNetwork) -> None:
-    cost = QUICK.estimate(planted)
-    assert cost.memory_bytes > 3 * 4 * QUICK.dim * planted.num_vertices
-    assert 0 < cost.seconds < 60
-
-
 @pytest.mark.parametrize(
     "settings", [{"dim": 0}, {"walks_per_vertex": 0}, {"walk_length": 0}, {"subsampling": 0.0}]
 )

@@ -8,10 +8,10 @@ from rich.progress import Progress, Task
 from dmte.cli.progress import BAR_WIDTH, FitsBar, FitsUnderway, num_workers, plan_table
 from dmte.errors import ConfigError
 from dmte.evaluation.dry_run import Planned
-from dmte.evaluation.jobs import Cell, link_cells
+from dmte.evaluation.jobs import Job, link_jobs
 from dmte.evaluation.parallel import Shares, Timetable
 
-CELLS: list[Cell] = [*link_cells("", ["deepwalk"], [0.5], ["strict"], 2)]
+CELLS: list[Job] = [*link_jobs("", ["deepwalk"], [0.5], ["strict"], 2)]
 
 
 @pytest.fixture
@@ -41,12 +41,16 @@ def test_the_longest_fit_its_share_and_the_time_left_are_shown(
     assert (bar.completed, bar.total, bar.width) == (0.5, 2, BAR_WIDTH)
 
 
-def test_a_plan_is_a_line_per_method() -> None:
-    fine = Planned(method="tfidf", num_fits=20, seconds=90.0, memory_bytes=2_000_000)
-    bad = Planned(method="line", num_fits=1, seconds=0.0, memory_bytes=0, problem="no edges")
-    lines = [line.split() for line in plan_table([fine, bad]).splitlines()]
-    assert lines[1] == ["tfidf", "20", "4.5", "2", "0:01:30"]
-    assert lines[2] == ["line", "1", "no", "edges"]
+def test_a_plan_is_a_line_per_method_and_share() -> None:
+    new = Planned(method="line", condition="50 % strict", num_fits=1, recorded_seconds=None)
+    known = Planned(method="tfidf", condition="", num_fits=2000, recorded_seconds=4.51)
+    lines = [line.split() for line in plan_table([new, known]).splitlines()]
+    assert lines == [
+        ["method", "condition", "fits", "recorded", "s", "a", "fit"],
+        ["line", "50", "%", "strict", "1"],
+        ["tfidf", "2,000", "4.5"],
+    ]
+    assert "recorded" not in plan_table([new])
 
 
 def test_there_is_at_least_one_worker() -> None:

@@ -103,9 +103,10 @@ def test_a_notebook_shows_little_and_runs_nothing(planted: TextualNetwork) -> No
 
 
 def test_a_notebook_shows_how_a_model_was_trained(planted: TextualNetwork) -> None:
+    from dmte.settings import Settings
     from dmte.training.method import DmteMethod
 
-    trained: TrainedModel = DmteMethod(dim=8, epochs=1).train(planted, seed=0)
+    trained: TrainedModel = DmteMethod(Settings(dim=8, epochs=1)).train(planted, seed=0)
     html = trained._repr_html_()
     assert "<td>epochs</td><td>1</td>" in html
     assert "hop_weights" in html

@@ -20,6 +20,7 @@ from dmte.evaluation.classification import (
 )
 from dmte.network import TextualNetwork, read_folder
 from dmte.network.synthetic import PlantedTopics
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 
 CLASSES = "abc"
@@ -328,7 +329,7 @@ def test_an_svm_without_an_optimum_is_an_error_not_a_warning(
 def test_text_and_links_beat_text_alone_on_cora(data_folder: Path) -> None:
     """A tenth of the labels: the vectors of DMTE against TF-IDF, which lacks the links."""
     network = read_folder(data_folder / "cora")
-    embedding = DmteMethod(dim=64, epochs=10).fit(network, 0)
+    embedding = DmteMethod(Settings(dim=64, epochs=10)).fit(network, 0)
     text_alone = TfIdf().fit(network, 0)
     both, text = (
         np.mean([split.macro_f1 for split in classify(network, found.vectors, 0.1, num_splits=3)])

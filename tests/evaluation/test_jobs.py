@@ -1,17 +1,21 @@
-"""Cells: one fit, its questions, and a key that says exactly what was computed."""
+"""Jobs: one fit, its scores, and a key that identifies both."""
 
-from dataclasses import replace
+import json
+from dataclasses import fields, replace
+from pathlib import Path
 
 import pytest
 
+from dmte import evaluation
 from dmte.errors import ConfigError, SplitError
-from dmte.evaluation import METHODS, ClassCell, LinkCell, class_task, strict_task
-from dmte.evaluation.jobs import class_cells, link_cells
+from dmte.evaluation import METHODS, ClassJob, LinkJob, class_task, strict_task
+from dmte.evaluation.jobs import Job, class_jobs, link_jobs
 from dmte.evaluation.methods import LINKS_ONLY, choose_methods, left_out
 from dmte.network import TextualNetwork
 from dmte.text.sentence_model import VARIABLE
 
-LINK = LinkCell(network="planted", method="tfidf", protocol="strict", train_fraction=0.6, seed=3)
+RESULTS = Path(__file__).parents[2] / "experiments" / "results"
+LINK = LinkJob(network="planted", method="tfidf", protocol="strict", train_fraction=0.6, seed=3)
 
 
 def test_a_link_cell_is_the_protocol_asked_of_the_method(planted: TextualNetwork) -> None:
@@ -35,8 +39,8 @@ def test_a_fit_says_its_time_and_memory(planted: TextualNetwork) -> None:
 
 
 def test_a_class_cell_is_the_split_asked_of_the_vectors(planted: TextualNetwork) -> None:
-    cell = ClassCell(network="planted", method="tfidf", seed=1, label_fractions=(0.3, 0.5))
-    result = cell.run(planted)
+    job = ClassJob(network="planted", method="tfidf", seed=1, label_fractions=(0.3, 0.5))
+    result = job.run(planted)
     assert list(result["scores"]) == ["0.3", "0.5"]
     vectors = METHODS["tfidf"].fit(planted, 1).vectors  # type: ignore[attr-defined]
     expected = class_task(planted, 0.5, 1).evaluate(vectors)
@@ -45,7 +49,7 @@ def test_a_class_cell_is_the_split_asked_of_the_vectors(planted: TextualNetwork)
 
 def test_a_method_without_vectors_cannot_classify(planted: TextualNetwork) -> None:
     with pytest.raises(ConfigError, match="adamic-adar has no vectors"):
-        ClassCell(network="planted", method="adamic-adar", seed=0).run(planted)
+        ClassJob(network="planted", method="adamic-adar", seed=0).run(planted)
 
 
 @pytest.mark.parametrize(
@@ -57,18 +61,18 @@ def test_a_method_without_vectors_cannot_classify(planted: TextualNetwork) -> No
         replace(LINK, train_fraction=0.7),
         replace(LINK, network="another"),
         replace(LINK, method="random", settings={"dim": 8}),
-        ClassCell(network="planted", method="tfidf", seed=3),
+        ClassJob(network="planted", method="tfidf", seed=3),
     ],
 )
-def test_what_differs_has_another_key(other: LinkCell) -> None:
+def test_what_differs_has_another_key(other: LinkJob) -> None:
     assert other.key != LINK.key
     assert replace(LINK).key == LINK.key
 
 
 def test_settings_are_put_into_the_method(planted: TextualNetwork) -> None:
-    cell = replace(LINK, method="random", settings={"dim": 8})
-    assert cell.configured_method().dim == 8  # type: ignore[attr-defined]
-    assert cell.run(planted)["scores"] != replace(LINK, method="random").run(planted)["scores"]
+    job = replace(LINK, method="random", settings={"dim": 8})
+    assert job.configured_method().dim == 8  # type: ignore[attr-defined]
+    assert job.run(planted)["scores"] != replace(LINK, method="random").run(planted)["scores"]
 
 
 def test_checking_refuses_before_anything_is_fitted(planted: TextualNetwork) -> None:
@@ -76,7 +80,7 @@ def test_checking_refuses_before_anything_is_fitted(planted: TextualNetwork) -> 
     with pytest.raises(SplitError):
         LINK.check(bare)
     with pytest.raises(SplitError):
-        ClassCell(network="", method="tfidf", seed=0).check(bare)
+        ClassJob(network="", method="tfidf", seed=0).check(bare)
 
 
 def test_all_means_every_method_that_can_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,16 +95,16 @@ def test_all_means_every_method_that_can_run_once(monkeypatch: pytest.MonkeyPatc
 
 
 def test_cells_are_every_combination() -> None:
-    cells = link_cells("n", ["tfidf", "random"], [0.2, 0.4], ["strict", "published"], 3)
-    assert len({cell.key for cell in cells}) == len(cells) == 2 * 2 * 2 * 3
-    assert [cell.seed for cell in class_cells("n", ["tfidf"], [0.5], 2)] == [0, 1]
+    jobs = link_jobs("n", ["tfidf", "random"], [0.2, 0.4], ["strict", "published"], 3)
+    assert len({job.key for job in jobs}) == len(jobs) == 2 * 2 * 2 * 3
+    assert [job.seed for job in class_jobs("n", ["tfidf"], [0.5], 2)] == [0, 1]
 
 
 def test_what_is_given_twice_counts_once() -> None:
-    once = link_cells("n", ["tfidf"], [0.5], ["strict"], 2)
-    assert link_cells("n", ["tfidf", "tfidf"], [0.5, 0.50], ["strict", "strict"], 2) == once
-    classes = class_cells("n", ["tfidf"], [0.5], 2)
-    assert class_cells("n", ["tfidf", "tfidf"], [0.5, 0.50], 2) == classes
+    once = link_jobs("n", ["tfidf"], [0.5], ["strict"], 2)
+    assert link_jobs("n", ["tfidf", "tfidf"], [0.5, 0.50], ["strict", "strict"], 2) == once
+    classes = class_jobs("n", ["tfidf"], [0.5], 2)
+    assert class_jobs("n", ["tfidf", "tfidf"], [0.5, 0.50], 2) == classes
 
 
 @pytest.mark.parametrize(
@@ -118,9 +122,31 @@ def test_impossible_cells_are_refused(
     arguments: tuple[list[str], list[float], list[str], int], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
-        link_cells("n", *arguments)
+        link_jobs("n", *arguments)
 
 
 def test_classes_refuse_a_method_without_vectors() -> None:
     with pytest.raises(ConfigError, match="adamic-adar scores pairs"):
-        class_cells("n", ["adamic-adar"], [0.5], 1)
+        class_jobs("n", ["adamic-adar"], [0.5], 1)
+
+
+@pytest.mark.parametrize("kind", [LinkJob, ClassJob])
+@pytest.mark.parametrize("method", ["dmte", "tfidf"])
+def test_a_stored_fit_is_found_under_its_key(kind: type[Job], method: str) -> None:
+    """Whatever the class is called, the key of a job is that of the committed results."""
+    target = {LinkJob: "cora-links", ClassJob: "cora-classes"}[kind]
+    lines = (RESULTS / target / "cells.jsonl").read_text("utf-8").splitlines()
+    stored = next(cell for line in lines if (cell := json.loads(line)["cell"])["method"] == method)
+    names = {field.name for field in fields(kind)}
+    own = {name: value for name, value in stored.items() if name in names}
+    if kind is ClassJob:
+        own["label_fractions"] = tuple(own["label_fractions"])
+    job = kind(**own)
+    assert job.key == json.dumps(stored, sort_keys=True)
+
+
+def test_former_names_warn() -> None:
+    with pytest.warns(DeprecationWarning, match="LinkCell is now LinkJob"):
+        assert evaluation.LinkCell is LinkJob
+    with pytest.raises(AttributeError, match="no attribute 'Cellar'"):
+        _ = evaluation.Cellar

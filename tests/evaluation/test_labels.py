@@ -9,13 +9,12 @@ import torch
 from torch import Tensor
 
 from dmte.baselines.tridnr import TriDnrLabels
-from dmte.embedding.cost import Cost
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.method import LearnsFromLabels
 from dmte.errors import ConfigError
-from dmte.evaluation import METHODS, ClassCell, ClassScores, ClassTask, LinkCell, class_task
+from dmte.evaluation import METHODS, ClassJob, ClassScores, ClassTask, LinkJob, class_task
 from dmte.evaluation.dry_run import plan
-from dmte.evaluation.jobs import class_cells, link_cells
+from dmte.evaluation.jobs import class_jobs, link_jobs
 from dmte.evaluation.methods import CLASSES_ONLY, choose_methods, left_out
 from dmte.evaluation.summary import class_results
 from dmte.network import TextualNetwork
@@ -50,10 +49,6 @@ class Recorder:
         generator = torch.Generator().manual_seed(seed)
         return Embedding(network.ids, torch.randn(network.num_vertices, 3, generator=generator), 3)
 
-    def estimate(self, network: TextualNetwork) -> Cost:
-        assert network.labels is None
-        return Cost(1, float(len(self.labels)))
-
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
@@ -79,10 +74,10 @@ def test_each_share_has_a_fit_with_the_labels_of_its_training_vertices_and_no_ot
     labelled: TextualNetwork, recorder: Recorder
 ) -> None:
     assert labelled.labels is not None
-    for cell in class_cells("n", [NAME], SHARES, 2):
-        (share,) = cell.label_fractions
-        cell.run(labelled)
-        train = class_task(labelled, share, cell.seed).train.tolist()
+    for job in class_jobs("n", [NAME], SHARES, 2):
+        (share,) = job.label_fractions
+        job.run(labelled)
+        train = class_task(labelled, share, job.seed).train.tolist()
         assert recorder.seen[-1].labels == {
             labelled.ids[vertex]: set(labelled.labels[vertex]) for vertex in train
         }
@@ -95,8 +90,8 @@ def test_what_is_learned_from_carries_no_labels(
     """Neither where labels are handed over, nor where a method has no use for them."""
     methods = {**METHODS, NAME: recorder, "random": Plain(recorder)}
     monkeypatch.setattr("dmte.evaluation.methods.METHODS", methods)
-    for cell in class_cells("n", [NAME, "random"], SHARES, 1):
-        cell.run(labelled)
+    for job in class_jobs("n", [NAME, "random"], SHARES, 1):
+        job.run(labelled)
     assert len(recorder.seen) == len(SHARES) + 1
     assert [seen.network.labels for seen in recorder.seen] == [None] * 4
     assert torch.equal(recorder.seen[-1].network.edges, labelled.edges)
@@ -111,12 +106,9 @@ class Plain:
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
         return self.recorder.fit(network, seed)
 
-    def estimate(self, network: TextualNetwork) -> Cost:
-        return self.recorder.estimate(network)
 
-
-def vectors_of(cell: ClassCell, network: TextualNetwork, monkeypatch: pytest.MonkeyPatch) -> Tensor:
-    """Return what the cell classifies by."""
+def vectors_of(job: ClassJob, network: TextualNetwork, monkeypatch: pytest.MonkeyPatch) -> Tensor:
+    """Return what the job classifies by."""
     found: list[Any] = []
 
     def note(_: ClassTask, features: Any) -> ClassScores:
@@ -125,7 +117,7 @@ def vectors_of(cell: ClassCell, network: TextualNetwork, monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patched:
         patched.setattr(ClassTask, "evaluate", note)
-        cell.run(network)
+        job.run(network)
     (vectors,) = found
     assert isinstance(vectors, Tensor)
     return vectors
@@ -144,22 +136,22 @@ def test_wrong_labels_of_test_vertices_do_not_move_a_vector(
     """While one wrong label of a training vertex does."""
     quick = TriDnrLabels(dim=8, walks_per_vertex=1, walk_length=6, window=2)
     monkeypatch.setattr("dmte.evaluation.methods.METHODS", {**METHODS, NAME: quick})
-    cell = ClassCell(network="n", method=NAME, seed=1, label_fractions=(0.3,))
+    job = ClassJob(network="n", method=NAME, seed=1, label_fractions=(0.3,))
     task = class_task(labelled, 0.3, 1)
-    expected = vectors_of(cell, labelled, monkeypatch)
+    expected = vectors_of(job, labelled, monkeypatch)
     for label in ("poison", labelled.classes[0]):
         poisoned = relabelled(labelled, task.test, label)
-        assert torch.equal(vectors_of(cell, poisoned, monkeypatch), expected)
+        assert torch.equal(vectors_of(job, poisoned, monkeypatch), expected)
     other = relabelled(labelled, task.train[:1], "poison")
-    assert not torch.equal(vectors_of(cell, other, monkeypatch), expected)
+    assert not torch.equal(vectors_of(job, other, monkeypatch), expected)
 
 
 def test_rows_of_a_method_that_learns_from_labels_are_like_any_others(
     planted: TextualNetwork, recorder: Recorder
 ) -> None:
-    cells = class_cells("n", [NAME, "random"], SHARES, 2)
-    assert len({cell.key for cell in cells}) == len(cells) == 2 * (len(SHARES) + 1)
-    rows = class_results((cell, cell.run(planted)) for cell in cells)
+    jobs = class_jobs("n", [NAME, "random"], SHARES, 2)
+    assert len({job.key for job in jobs}) == len(jobs) == 2 * (len(SHARES) + 1)
+    rows = class_results((job, job.run(planted)) for job in jobs)
     assert [(row["method"], row["label_fraction"]) for row in rows] == [
         (method, share) for method in (NAME, "random") for share in SHARES
     ]
@@ -168,23 +160,20 @@ def test_rows_of_a_method_that_learns_from_labels_are_like_any_others(
 
 
 def test_a_fit_cannot_serve_several_shares(planted: TextualNetwork) -> None:
-    cell = ClassCell(network="n", method=NAME, seed=0, label_fractions=(0.1, 0.3))
+    job = ClassJob(network="n", method=NAME, seed=0, label_fractions=(0.1, 0.3))
     with pytest.raises(ConfigError, match="no fit of it serves 2 shares"):
-        cell.run(planted)
+        job.run(planted)
 
 
-def test_a_plan_counts_a_fit_for_every_share_and_what_labels_cost(
-    planted: TextualNetwork, recorder: Recorder
-) -> None:
-    cells = class_cells("n", [NAME], SHARES, 2)
-    (found,) = plan(cells, planted, workers=1)
-    most = len(class_task(planted, SHARES[-1], 1).train)
-    assert (found.num_fits, found.seconds) == (2 * len(SHARES), 2 * len(SHARES) * most)
-    assert not recorder.seen
+def test_a_plan_counts_the_fits_of_every_share() -> None:
+    found = plan(class_jobs("n", [NAME], SHARES, 2))
+    assert [(one.condition, one.num_fits) for one in found] == [
+        (f"{100 * share:g} % labelled", 2) for share in SHARES
+    ]
 
 
 def test_fits_of_one_share_are_told_apart() -> None:
-    titles = [cell.title() for cell in class_cells("n", [NAME, "lsa"], (0.1, 0.3), 1)]
+    titles = [job.title() for job in class_jobs("n", [NAME, "lsa"], (0.1, 0.3), 1)]
     assert titles == [
         f"{NAME}, 10 % labelled, seed 0",
         f"{NAME}, 30 % labelled, seed 0",
@@ -198,10 +187,10 @@ def test_link_prediction_leaves_out_what_learns_from_labels_and_says_why(
     assert {name for name, one in METHODS.items() if isinstance(one, LearnsFromLabels)} == {NAME}
     assert set(CLASSES_ONLY) == {NAME}
     with pytest.raises(ConfigError, match=f"{NAME} learns from the labels of training vertices"):
-        link_cells("n", [NAME], [0.5], ["strict"], 1)
+        link_jobs("n", [NAME], [0.5], ["strict"], 1)
     assert NAME not in choose_methods(["all"], task="links")
     assert NAME in choose_methods(["all"], task="classes")
     assert left_out(["all"], task="links")[NAME].startswith("it learns from the labels")
-    cell = LinkCell(network="n", method=NAME, protocol="strict", train_fraction=0.5, seed=0)
+    job = LinkJob(network="n", method=NAME, protocol="strict", train_fraction=0.5, seed=0)
     with pytest.raises(ConfigError, match="was given none"):
-        cell.run(planted)
+        job.run(planted)

@@ -1,16 +1,22 @@
 """Link prediction: networks whose AUC is known by hand, and questions that never leak."""
 
+import json
 from pathlib import Path
 
 import pytest
 import torch
 
+from dmte.cli.score_tables import table
 from dmte.embedding.embedding import Embedding
 from dmte.errors import SplitError
 from dmte.evaluation import METHODS, PROTOCOLS, LinkTask, published_task, strict_task
+from dmte.evaluation.jobs import link_jobs
 from dmte.evaluation.link_prediction import every_edge_task, scores_by_way
+from dmte.evaluation.summary import evaluate_links, link_results
+from dmte.metrics import LINK_METRICS, LinkMetric
 from dmte.network import TextualNetwork, read_folder
 from dmte.network.split import Leaks, draw_unlinked
+from dmte.plotting.curves import result_panels
 
 
 class KnowsEverything:
@@ -197,3 +203,35 @@ def test_word_averages_reach_the_papers_figure_on_cora(data_folder: Path) -> Non
     """Table 1 prints 96.0 at 55 %, `dmte reproduce cora-links` measures all seeds and ratios."""
     task = published_task(read_folder(data_folder / "cora"), 0.55, seed=0)
     assert task.auc(METHODS["dmte-paper"].fit(task.train, 0)) >= 0.95
+
+
+def test_a_new_metric_is_in_results_tables_and_plots(
+    planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line in ``LINK_METRICS`` is all it takes."""
+    mean_rank = LinkMetric(
+        title="MeanRank",
+        compute=lambda ranked: float(ranked.ranks.mean()),
+        unit="",
+        higher_is_better=False,
+    )
+    monkeypatch.setitem(LINK_METRICS, "mean_rank", mean_rank)
+    rows = evaluate_links(planted, ["tfidf", "random"], [0.5], num_seeds=2)
+    figures = [json.loads(json.dumps(row))["mean_rank"]["mean"] for row in rows]
+    assert 1 < min(figures) < max(figures) < 102
+    lines = table(rows, LINK_METRICS).splitlines()
+    assert "MeanRank" in lines[0]
+    assert f"{figures[0]:.1f}" in lines[1].split()
+    (panel,) = result_panels({"results": rows}, "mean_rank")
+    assert panel.axis_names[1] == "MeanRank"
+    assert [line.y[0] for line in panel.lines] == sorted(
+        row["mean_rank"]["mean"] for row in rows if row["score"] != "cosine"
+    )
+
+
+def test_results_from_before_a_metric_are_summarized_without_it(planted: TextualNetwork) -> None:
+    done = [(job, job.run(planted)) for job in link_jobs("", ["random"], [0.5], ["strict"], 2)]
+    del done[0][1]["scores"]["dot"]["mrr"]
+    dot, cosine = link_results(done)
+    assert "mrr" not in dot
+    assert len(cosine["mrr"]["values"]) == 2

@@ -13,19 +13,19 @@ import pytest
 import torch
 
 from dmte.errors import DmteError, TrainingError
-from dmte.evaluation import Cell, LinkCell, run_cells
-from dmte.evaluation.jobs import link_cells
+from dmte.evaluation import Job, LinkJob, run_jobs
+from dmte.evaluation.jobs import link_jobs
 from dmte.evaluation.parallel import Shares, Timetable, Underway, available_cores
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.progress import track
 from dmte.runtime.provenance import build_info
 
-CELLS = link_cells("concepts", ["random", "tfidf"], [0.5], ["strict"], 2)
+JOBS = link_jobs("concepts", ["random", "tfidf"], [0.5], ["strict"], 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DyingCell(LinkCell):
+class DyingCell(LinkJob):
     """A fit that the system kills."""
 
     def run(self, network: TextualNetwork) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class DyingCell(LinkCell):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TellingCell(LinkCell):
+class TellingCell(LinkJob):
     """A fit that is half done for a while."""
 
     def run(self, network: TextualNetwork) -> dict[str, Any]:  # noqa: ARG002
@@ -57,9 +57,9 @@ def scores(result: dict[str, Any]) -> Any:
 def test_workers_find_what_this_process_finds_and_leave() -> None:
     before = set(multiprocessing.active_children())
     network = read_network("concepts")
-    done = list(run_cells(CELLS, partial(read_network, "concepts"), 2))
-    found = {cell.key: scores(result) for cell, result in done}
-    assert found == {cell.key: scores(cell.run(network)) for cell in CELLS}
+    done = list(run_jobs(JOBS, partial(read_network, "concepts"), 2))
+    found = {job.key: scores(result) for job, result in done}
+    assert found == {job.key: scores(job.run(network)) for job in JOBS}
     assert all(result["made"] == build_info() for _, result in done)
     for child in set(multiprocessing.active_children()) - before:
         child.join(10)
@@ -70,43 +70,43 @@ def test_workers_find_what_this_process_finds_and_leave() -> None:
 def test_a_worker_that_dies_is_said_and_one_that_fails_names_its_cell() -> None:
     dying = DyingCell(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
     with pytest.raises(TrainingError, match="a worker process died"):
-        list(run_cells([dying], partial(draw, 40), 1))
-    tiny = LinkCell(network="", method="tfidf", protocol="strict", train_fraction=0.001, seed=7)
+        list(run_jobs([dying], partial(draw, 40), 1))
+    tiny = LinkJob(network="", method="tfidf", protocol="strict", train_fraction=0.001, seed=7)
     with pytest.raises(DmteError, match=r"tfidf, 0\.1 % strict, seed 7: .* one side"):
-        list(run_cells([tiny], partial(draw, 40), 1))
+        list(run_jobs([tiny], partial(draw, 40), 1))
 
 
 def test_no_cells_need_no_workers() -> None:
-    assert list(run_cells([], partial(draw, 40), 2)) == []
+    assert list(run_jobs([], partial(draw, 40), 2)) == []
 
 
 def test_the_time_left_is_that_of_cells_of_the_same_method() -> None:
-    cells: list[Cell] = [*CELLS]
-    times = Timetable(cells, workers=2)
+    jobs: list[Job] = [*JOBS]
+    times = Timetable(jobs, workers=2)
     assert times.seconds_left() == 0.0
-    times.note(CELLS[0], 10.0)
+    times.note(JOBS[0], 10.0)
     assert times.done == 1
     assert times.seconds_left() == (10.0 + 2 * 10.0) / 2
-    times.note(CELLS[1], 2.0)
+    times.note(JOBS[1], 2.0)
     assert times.seconds_left() == (10.0 + 2.0) / 2
 
 
 def test_a_fit_that_is_being_made_tells_how_long_its_method_takes() -> None:
-    cells: list[Cell] = [*CELLS]
-    times = Timetable(cells, workers=2)
-    half = Underway(CELLS[0], seconds=10.0, share=0.5)
+    jobs: list[Job] = [*JOBS]
+    times = Timetable(jobs, workers=2)
+    half = Underway(JOBS[0], seconds=10.0, share=0.5)
     assert times.seconds_left([half]) == (4 * 20.0 - 10.0) / 2
-    silent = Underway(CELLS[1], seconds=8.0, share=0.0)
+    silent = Underway(JOBS[1], seconds=8.0, share=0.0)
     assert times.seconds_left([half, silent]) == (4 * 20.0 - 10.0 - 8.0) / 2
-    times.note(CELLS[0], 4.0)
-    assert times.seconds_left([Underway(CELLS[2], seconds=9.0, share=0.25)]) == (3 * 4.0 - 1.0) / 2
+    times.note(JOBS[0], 4.0)
+    assert times.seconds_left([Underway(JOBS[2], seconds=9.0, share=0.25)]) == (3 * 4.0 - 1.0) / 2
 
 
 def test_what_is_fitted_and_not_yet_scored_takes_the_rest_of_its_time() -> None:
-    cells: list[Cell] = [*CELLS]
-    times = Timetable(cells, workers=1)
-    times.note(CELLS[0], 34.0)
-    scored = Underway(CELLS[2], seconds=4.0, share=1.0)
+    jobs: list[Job] = [*JOBS]
+    times = Timetable(jobs, workers=1)
+    times.note(JOBS[0], 34.0)
+    scored = Underway(JOBS[2], seconds=4.0, share=1.0)
     assert times.seconds_left([scored]) == 3 * 34.0 - 4.0
 
 
@@ -124,11 +124,11 @@ def test_the_parent_sees_how_far_a_worker_is() -> None:
     looking = threading.Thread(target=look)
     looking.start()
     try:
-        assert len(list(run_cells([telling], partial(draw, 40), 1, shares))) == 1
+        assert len(list(run_jobs([telling], partial(draw, 40), 1, shares))) == 1
     finally:
         done.set()
         looking.join()
-    assert all(fit.cell == telling for fit in seen)
+    assert all(fit.job == telling for fit in seen)
     assert 0.5 in {fit.share for fit in seen}
     assert shares.underway() == []
     assert shares.seconds(telling) >= 1.0  # By the clock, whatever the fit says it took.

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from dmte.evaluation import LinkCell
+from dmte.evaluation import LinkJob
 from dmte.evaluation.paper.journal import Journal
 from dmte.evaluation.paper.targets import TARGETS
 from dmte.network import TextualNetwork, read_folder
 
-CELLS = Path(__file__).parents[2] / "experiments" / "results" / "hepth-links" / "cells.jsonl"
+JOBS = Path(__file__).parents[2] / "experiments" / "results" / "hepth-links" / "cells.jsonl"
 NEARLY = 1e-4
 """Nothing is trained: another order of additions moves the last bits of a score, and with them a
 few of the hundred thousands of comparisons that AUC counts."""
@@ -43,15 +43,14 @@ def test_a_fit_made_again_scores_what_was_committed(
     method: str, protocol: str, data_folder: Path
 ) -> None:
     network = read_hepth(data_folder)
-    (cell,) = (
-        cell
-        for cell in TARGETS["hepth-links"].cells(network)
-        if isinstance(cell, LinkCell)
-        and (cell.method, cell.protocol, cell.train_fraction, cell.seed)
-        == (method, protocol, 0.55, 0)
+    (job,) = (
+        job
+        for job in TARGETS["hepth-links"].cells(network)
+        if isinstance(job, LinkJob)
+        and (job.method, job.protocol, job.train_fraction, job.seed) == (method, protocol, 0.55, 0)
     )
-    committed = Journal(CELLS)[cell]
-    again = cell.run(network)
+    committed = Journal(JOBS)[job]
+    again = job.run(network)
     assert again["hidden_edges"] == committed["hidden_edges"]
     for way, figures in committed["scores"].items():
         assert again["scores"][way]["auc"] == pytest.approx(

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dmte.evaluation import LinkCell, evaluate_classes, evaluate_links, summarize
-from dmte.evaluation.jobs import class_cells, link_cells
+from dmte.evaluation import LinkJob, evaluate_classes, evaluate_links, summarize
+from dmte.evaluation.jobs import class_jobs, link_jobs
 from dmte.evaluation.summary import class_results, link_results, made_by, median_seconds, provenance
 from dmte.network import TextualNetwork
 
@@ -43,11 +43,11 @@ def test_one_seed_has_no_spread() -> None:
 
 
 def test_rows_gather_the_seeds_of_a_method_whichever_finished_first() -> None:
-    cells = link_cells("n", ["dmte-paper", "random"], [0.5], ["strict"], 2)
+    jobs = link_jobs("n", ["dmte-paper", "random"], [0.5], ["strict"], 2)
     aucs = {("dmte-paper", 0): 0.9, ("dmte-paper", 1): 0.8, ("random", 0): 0.5, ("random", 1): 0.4}
     done = [
-        (cell, link_result(aucs[cell.method, cell.seed], peak_mb=100 + cell.seed))
-        for cell in reversed(cells)
+        (job, link_result(aucs[job.method, job.seed], peak_mb=100 + job.seed))
+        for job in reversed(jobs)
     ]
     rows = link_results(done)
     assert [(row["method"], row["auc"]["values"]) for row in rows] == [
@@ -61,27 +61,27 @@ def test_rows_gather_the_seeds_of_a_method_whichever_finished_first() -> None:
 
 
 def test_the_time_of_a_method_is_the_median_of_all_its_fits() -> None:
-    cells = link_cells("n", ["lsa", "random"], [0.15, 0.55], ["strict"], 3)
+    jobs = link_jobs("n", ["lsa", "random"], [0.15, 0.55], ["strict"], 3)
     taken = {"lsa": iter([9.0, 1.0, 2.0, 1.5, 800.0, 3.0]), "random": iter([0.0] * 6)}
-    done = [(cell, link_result(0.9, fit_seconds=next(taken[cell.method]))) for cell in cells]
+    done = [(job, link_result(0.9, fit_seconds=next(taken[job.method]))) for job in jobs]
     assert median_seconds(done) == {"lsa": 2.5, "random": 0.0}
 
 
 def test_other_settings_are_another_row() -> None:
     common: dict[str, Any] = {"network": "n", "method": "random", "seed": 0}
-    one = LinkCell(**common, protocol="strict", train_fraction=0.5, settings={"dim": 2})
-    two = LinkCell(**common, protocol="strict", train_fraction=0.5, settings={"dim": 4})
+    one = LinkJob(**common, protocol="strict", train_fraction=0.5, settings={"dim": 2})
+    two = LinkJob(**common, protocol="strict", train_fraction=0.5, settings={"dim": 4})
     rows = link_results([(one, link_result(0.5)), (two, link_result(0.6))])
     assert [row["settings"] for row in rows] == [{"dim": 2}, {"dim": 4}]
 
 
 def test_a_system_that_does_not_tell_memory_leaves_it_out() -> None:
-    cells = link_cells("n", ["random"], [0.5], ["strict"], 1)
-    assert link_results([(cells[0], link_result(0.5, peak_mb=None))])[0]["peak_mb"] is None
+    jobs = link_jobs("n", ["random"], [0.5], ["strict"], 1)
+    assert link_results([(jobs[0], link_result(0.5, peak_mb=None))])[0]["peak_mb"] is None
 
 
 def test_classes_have_a_row_per_share() -> None:
-    cells = class_cells("n", ["tfidf"], [0.1, 0.5], 2)
+    jobs = class_jobs("n", ["tfidf"], [0.1, 0.5], 2)
     result = {
         "scores": {
             "0.1": {"macro_f1": 0.2, "micro_f1": 0.3},
@@ -90,7 +90,7 @@ def test_classes_have_a_row_per_share() -> None:
         "fit_seconds": 1.0,
         "peak_mb": 1,
     }
-    rows = class_results([(cell, result) for cell in cells])
+    rows = class_results([(job, result) for job in jobs])
     assert [(row["label_fraction"], row["macro_f1"]["values"]) for row in rows] == [
         (0.1, [0.2, 0.2]),
         (0.5, [0.4, 0.4]),
@@ -110,7 +110,7 @@ def test_the_library_evaluates_a_network_in_memory(planted: TextualNetwork) -> N
 
 
 def test_results_say_what_made_them() -> None:
-    made = provenance(link_cells("n", ["random"], [0.5], ["strict"], 2))
+    made = provenance(link_jobs("n", ["random"], [0.5], ["strict"], 2))
     assert made["seeds"] == [0, 1]
     assert made["settings"]["random"]["dim"] == 200
     libraries = {"numpy", "scipy", "scikit-learn"}
@@ -125,10 +125,10 @@ def test_cells_are_counted_by_what_made_them() -> None:
     here = {"dmte": "0.1.0", "revision": "331b9e1", "torch": "2.4", "processor": "A Processor"}
     there = here | {"processor": "Another"}
     makers = [None, here, there, here]
-    cells = link_cells("n", ["random"], [0.5], ["strict"], len(makers))
+    jobs = link_jobs("n", ["random"], [0.5], ["strict"], len(makers))
     done = [
-        (cell, link_result(0.5) if made is None else link_result(0.5, made=made))
-        for cell, made in zip(cells, makers, strict=True)
+        (job, link_result(0.5) if made is None else link_result(0.5, made=made))
+        for job, made in zip(jobs, makers, strict=True)
     ]
     assert made_by(done) == [
         {"by": here, "cells": 2},

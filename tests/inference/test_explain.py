@@ -31,7 +31,7 @@ PAIRS = [(0, 4), (0, LONELY), (WORDLESS, 3), (LONELY, WORDLESS)]
 @pytest.fixture(scope="module", params=list(RECIPES))
 def trained(request: pytest.FixtureRequest) -> TrainedModel:
     network = planted_network()
-    return DmteMethod.of(RECIPES[request.param]).train(network, seed=3)
+    return DmteMethod(RECIPES[request.param]).train(network, seed=3)
 
 
 def planted_network() -> TextualNetwork:
@@ -74,7 +74,7 @@ def test_both_ends_are_treated_alike(trained: TrainedModel) -> None:
 @pytest.mark.parametrize("recipe", ["recommended", "word-average"])
 def test_words_and_their_meetings_are_the_slow_formula(recipe: str) -> None:
     """Dense powers of P, and word by word."""
-    trained = DmteMethod.of(RECIPES[recipe]).train(planted_network(), seed=3)
+    trained = DmteMethod(RECIPES[recipe]).train(planted_network(), seed=3)
     model, network = trained.model, trained.network
     found = explained(trained, 0, 4)
     transition = model.transition_of(network.adjacency(), torch.float64)

@@ -37,7 +37,8 @@ def test_training_imports_neither_the_compiler_nor_scikit_learn() -> None:
 import sys
 from dmte.training.method import DmteMethod
 from dmte.network import read_network
-DmteMethod(dim=8, epochs=1).train(read_network("concepts"), seed=0)
+from dmte.settings import Settings
+DmteMethod(Settings(dim=8, epochs=1)).train(read_network("concepts"), seed=0)
 assert not {"torch._dynamo", "sklearn"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)

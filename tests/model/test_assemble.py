@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
+from synthetic import LargeTopics
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -15,7 +16,7 @@ from dmte.metrics import PairScores
 from dmte.model.assemble import DOUBLING, degrees, length_products, scale_by_degree
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.network.synthetic import LargeTopics, PlantedTopics
+from dmte.network.synthetic import PlantedTopics
 from dmte.settings import Settings
 from dmte.training.auto_settings import MIN_JUDGING, POWERS, choose_degree_power
 from dmte.training.method import DmteMethod
@@ -121,8 +122,8 @@ def test_products_are_those_of_the_two_lengths() -> None:
 
 def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork) -> None:
     task = strict_task(with_hubs, 0.7, seed=0)
-    chosen = DmteMethod.of(Settings(epochs=2)).train(task.train, seed=0)
-    plain = DmteMethod.of(Settings(epochs=2, degree_power=0.0)).train(task.train, seed=0)
+    chosen = DmteMethod(Settings(epochs=2)).train(task.train, seed=0)
+    plain = DmteMethod(Settings(epochs=2, degree_power=0.0)).train(task.train, seed=0)
     power = chosen.settings.degree_power
     assert power in POWERS
     assert power > 0
@@ -137,14 +138,14 @@ def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork
 
 def test_vectors_keep_their_length_where_degrees_tell_nothing() -> None:
     drawn = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(2))
-    trained = DmteMethod.of(Settings(epochs=2)).train(drawn, seed=0)
+    trained = DmteMethod(Settings(epochs=2)).train(drawn, seed=0)
     assert trained.settings.degree_power == 0.0
     torch.testing.assert_close(trained.embedding.vectors.norm(dim=1), torch.ones(200))
 
 
 def test_nothing_is_chosen_where_nothing_is_held_back(with_hubs: TextualNetwork) -> None:
     settings = Settings(dim=32, epochs=1, validation_fraction=0.0)
-    assert DmteMethod.of(settings).train(with_hubs, seed=0).settings.degree_power == 0.0
+    assert DmteMethod(settings).train(with_hubs, seed=0).settings.degree_power == 0.0
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_nothing_is_chosen_where_nothing_is_held_back(with_hubs: TextualNetwork)
 def test_lengths_are_for_fixed_texts_at_length_1_of_any_width(
     with_hubs: TextualNetwork, settings: Settings, *, is_chosen: bool
 ) -> None:
-    trained = DmteMethod.of(settings).train(with_hubs, seed=0)
+    trained = DmteMethod(settings).train(with_hubs, seed=0)
     assert (trained.settings.degree_power != 0.0) is is_chosen
 
 
@@ -172,14 +173,14 @@ def test_new_vertices_are_as_long_in_other_units_of_weight(with_hubs: TextualNet
             edges=torch.tensor([[0, 1]]),
             weights=torch.tensor([weight]),
         )
-        found.append(DmteMethod.of(STRETCHED).train(network, seed=0).embed(new).vectors.norm())
+        found.append(DmteMethod(STRETCHED).train(network, seed=0).embed(new).vectors.norm())
     torch.testing.assert_close(*found)
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.3], ids=["texts", "texts and walks"])
 def longer(request: pytest.FixtureRequest, with_hubs: TextualNetwork) -> TrainedModel:
     settings = replace(STRETCHED, structure_share=request.param)
-    return DmteMethod.of(settings).train(with_hubs, seed=0)
+    return DmteMethod(settings).train(with_hubs, seed=0)
 
 
 def test_a_model_with_lengths_is_stored_and_read_again(
@@ -213,7 +214,7 @@ def test_a_new_vertex_is_as_long_as_its_own_edges_say(longer: TrainedModel) -> N
 def test_new_vertices_of_a_directed_network_count_edges_by_halves() -> None:
     drawn = PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(5))
     directed = TextualNetwork(ids=drawn.ids, texts=drawn.texts, edges=drawn.edges, directed=True)
-    trained = DmteMethod.of(STRETCHED).train(each_edge_once(directed), seed=0)
+    trained = DmteMethod(STRETCHED).train(each_edge_once(directed), seed=0)
     new = TextualNetwork(
         ids=("citing", "cited", drawn.ids[3]),
         texts=(drawn.texts[0], drawn.texts[1], ""),

@@ -26,7 +26,7 @@ NO_EDGES = torch.zeros((0, 2), dtype=torch.int64)
 
 
 def train(recipe: str, network: TextualNetwork) -> TrainedModel:
-    return DmteMethod.of(RECIPES[recipe]).train(network, seed=0)
+    return DmteMethod(RECIPES[recipe]).train(network, seed=0)
 
 
 @pytest.fixture(params=RECIPES)
@@ -130,7 +130,7 @@ def test_a_twin_of_an_old_vertex_gets_its_text_half_and_nearly_its_structure_hal
     planted: TextualNetwork,
 ) -> None:
     settings = replace(PAPER, dim=32, epochs=80, learning_rate=0.01)
-    trained = DmteMethod.of(settings).train(planted, seed=0)
+    trained = DmteMethod(settings).train(planted, seed=0)
     adjacency = planted.adjacency()
     old = int(np.diff(adjacency.indptr).argmax())
     near = adjacency[[old]].indices.tolist()
@@ -156,7 +156,7 @@ def test_a_vertex_taken_out_and_embedded_gets_what_the_whole_network_gives_it(
     Symmetric diffusion would scale by the degrees of its neighbors, which lose it.
     """
     settings = replace(RECIPES["recommended"], hop_weights=(1.0, 0.7), transition="walk")
-    whole = DmteMethod.of(settings).train(planted, seed=0)
+    whole = DmteMethod(settings).train(planted, seed=0)
     out = int(np.diff(planted.adjacency().indptr).argmax())
     kept = (planted.edges != out).all(dim=1)
     rest = TextualNetwork(

@@ -17,7 +17,7 @@ from dmte.training.method import DmteMethod
 @pytest.fixture(params=list(VARIANTS))
 def trained(request: pytest.FixtureRequest, planted: TextualNetwork) -> TrainedModel:
     settings = replace(VARIANTS[request.param], dim=16, epochs=2)
-    return DmteMethod.of(settings).train(planted, seed=3)
+    return DmteMethod(settings).train(planted, seed=3)
 
 
 def test_a_stored_model_comes_back_whole(trained: TrainedModel, tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ def test_ordinary_features_are_normalized_to_the_same_bits() -> None:
 
 def test_training_on_features_beats_the_features_alone(topics: TextualNetwork) -> None:
     task = strict_task(topics, 0.6, seed=0)
-    trained = DmteMethod(encoder="features", epochs=5).train(task.train, seed=0)
+    trained = DmteMethod(Settings(encoder="features", epochs=5)).train(task.train, seed=0)
     plain = Embedding(topics.ids, normalize(topics.features), text_dim=20)  # type: ignore[arg-type]
     assert task.auc(trained.embedding) > task.auc(plain) + 0.02
     assert trained.settings.dim == 64
@@ -103,11 +103,11 @@ def test_training_on_features_beats_the_features_alone(topics: TextualNetwork) -
 
 def test_the_paper_s_objective_accepts_features(topics: TextualNetwork) -> None:
     settings = Settings.from_dict(PAPER.to_dict() | {"encoder": "features", "epochs": 2})
-    assert DmteMethod.of(settings).fit(topics, seed=0).vectors.shape == (160, 200)
+    assert DmteMethod(settings).fit(topics, seed=0).vectors.shape == (160, 200)
 
 
 def test_a_stored_model_contains_the_features(topics: TextualNetwork, tmp_path: Path) -> None:
-    trained = DmteMethod(encoder="features", epochs=1).train(topics, seed=0)
+    trained = DmteMethod(Settings(encoder="features", epochs=1)).train(topics, seed=0)
     trained.save(tmp_path / "model")
     loaded = TrainedModel.load(tmp_path / "model")
     assert loaded.network.fingerprint() == topics.fingerprint()
@@ -130,11 +130,13 @@ def test_evaluation_sets_the_features_encoder(
     topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The network has no words, so the result depends on the features alone."""
-    quick = DmteMethod(dim=16, epochs=2)
-    monkeypatch.setattr("dmte.evaluation.methods.METHODS", {**METHODS, "dmte": quick})
+    settings = Settings(dim=16, epochs=2)
+    monkeypatch.setattr(
+        "dmte.evaluation.methods.METHODS", {**METHODS, "dmte": DmteMethod(settings)}
+    )
     links = evaluate_links(topics, ["dmte", "random"], [0.6], num_seeds=1)
     task = strict_task(topics, 0.6, seed=0)
-    expected = task.auc(replace(quick, encoder="features").fit(task.train, seed=0))
+    expected = task.auc(DmteMethod(replace(settings, encoder="features")).fit(task.train, seed=0))
     assert links[0]["auc"]["mean"] == pytest.approx(expected, abs=1e-5)
     classes = evaluate_classes(topics, ["dmte", "random"], [0.5], num_seeds=1)
     assert classes[0]["macro_f1"]["mean"] > classes[1]["macro_f1"]["mean"] + 0.3
@@ -155,7 +157,7 @@ def test_all_selects_the_methods_that_accept_features() -> None:
 def test_a_network_without_features_raises() -> None:
     network = PlantedTopics(num_vertices=40).draw(torch.Generator().manual_seed(0))
     with pytest.raises(ConfigError, match="the network has none; give them with --features"):
-        DmteMethod(encoder="features").fit(network, seed=0)
+        DmteMethod(Settings(encoder="features")).fit(network, seed=0)
 
 
 def test_rows_are_matched_by_order_or_by_id(topics: TextualNetwork, tmp_path: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_resumed_run_ends_in_the_same_bits(
             break
     resumed = load_checkpoint(tmp_path / "checkpoint", planted, settings, seed=1)
     assert resumed.epoch == stop
-    whole = DmteMethod.of(settings).train(planted, seed=1)
+    whole = DmteMethod(settings).train(planted, seed=1)
     assert torch.equal(finish(resumed), whole.embedding.vectors)
     assert tuple(resumed.history) == whole.history
 
@@ -62,7 +62,7 @@ def test_more_epochs_may_be_asked_for(planted: TextualNetwork, tmp_path: Path) -
     finish(run)
     save_checkpoint(run, tmp_path / "checkpoint")
     resumed = load_checkpoint(tmp_path / "checkpoint", planted, SMALL, seed=0)
-    assert torch.equal(finish(resumed), DmteMethod.of(SMALL).fit(planted, seed=0).vectors)
+    assert torch.equal(finish(resumed), DmteMethod(SMALL).fit(planted, seed=0).vectors)
 
 
 def test_another_run_is_refused_with_what_differs(planted: TextualNetwork, tmp_path: Path) -> None:

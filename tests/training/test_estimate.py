@@ -1,4 +1,4 @@
-"""Estimates: of the right size, and refused where there is nothing to train on."""
+"""Memory of a training: close to that of a real one, and refused if it exceeds what is free."""
 
 import subprocess
 import sys
@@ -6,20 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import torch
+from synthetic import LargeTopics
 
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
-from dmte.network.synthetic import LargeTopics
-from dmte.settings import PAPER, Settings
-from dmte.training.estimate import Sizes, estimate, memory_bytes, refuse_too_large
+from dmte.settings import PAPER
+from dmte.training.estimate import Sizes, memory_bytes, refuse_too_large
 
-
-def test_twice_the_epochs_take_about_twice_the_time(planted: TextualNetwork) -> None:
-    once = estimate(planted, replace(PAPER, dim=16, epochs=100))
-    twice = estimate(planted, replace(PAPER, dim=16, epochs=200))
-    assert 0.5 < twice.seconds / once.seconds < 8
-    assert twice.memory_bytes == once.memory_bytes
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def test_wider_vectors_take_more_memory() -> None:
@@ -45,6 +39,8 @@ def test_wider_vectors_take_more_memory() -> None:
 def test_memory_is_that_of_a_real_training(settings: str) -> None:
     """Within a quarter of what a process takes on top of one that has trained something small."""
     script = f"""
+import sys
+sys.path.insert(0, {str(BENCHMARKS)!r})
 import torch
 from pathlib import Path
 from dataclasses import replace
@@ -52,16 +48,16 @@ from dmte.runtime.memory import release_freed_memory
 from dmte.settings import PAPER, Settings
 from dmte.training.estimate import Sizes, memory_bytes
 from dmte.runtime.memory import resident_bytes
-from dmte.network.synthetic import LargeTopics
+from synthetic import LargeTopics
 from dmte.training.method import DmteMethod
 torch.set_num_threads(1)
 settings = replace({settings}, epochs=1)
-DmteMethod.of(replace(settings, dim=8)).fit(LargeTopics(num_vertices=300).draw(0), seed=0)
+DmteMethod(replace(settings, dim=8)).fit(LargeTopics(num_vertices=300).draw(0), seed=0)
 network = LargeTopics(num_vertices=8_000).draw(seed=0)
 release_freed_memory()
 Path("/proc/self/clear_refs").write_text("5")  # The peak is counted from here.
 before = resident_bytes()
-DmteMethod.of(settings).fit(network, seed=0)
+DmteMethod(settings).fit(network, seed=0)
 peak = 1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0])
 print((peak - before) / memory_bytes(Sizes.of(network, settings), settings))
 """
@@ -88,43 +84,6 @@ def test_what_does_not_fit_is_refused_with_settings_that_do(
         refuse_too_large(planted, settings)
 
 
-def test_the_time_of_a_large_network_is_told_from_smaller_ones(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Everything is ten times that of the larger one that is tried, whose step scores a tenth."""
-    found = {64: (1.0, 0.05, 0.1, 320), 128: (2.0, 0.1, 0.2, 640)}
-    scored = []
-
-    def try_out(tried: TextualNetwork, _: Settings, a_vertex: float) -> tuple[float, ...]:
-        scored.append(a_vertex)
-        return found[tried.num_vertices]
-
-    monkeypatch.setattr("dmte.training.estimate.TRIED", (64, 128))
-    monkeypatch.setattr("dmte.training.estimate._tried", try_out)
-    settings = replace(PAPER, epochs=3, batch_size=1600, validation_fraction=0.0)
-    cost = estimate(LargeTopics(num_vertices=1280).draw(seed=0), settings)
-    assert scored == [1600 / 1280] * 2
-    assert cost.epoch_seconds == pytest.approx(4 * 1.0 + 2.0)  # 6,400 edges make four steps.
-    assert cost.seconds == pytest.approx(20.0 + 3 * 6.0)
-
-
-def test_smaller_networks_are_tried_as_the_large_one_is_trained(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Of 6,400 edges 1,280 are held back: one training, and no weights of words."""
-    tried = []
-
-    def try_out(_: TextualNetwork, settings: Settings, __: float) -> tuple[float, ...]:
-        tried.append((settings.folds, settings.word_weights))
-        return (1.0, 0.1, 0.1, 320)
-
-    monkeypatch.setattr("dmte.training.estimate.TRIED", (64, 128))
-    monkeypatch.setattr("dmte.training.estimate._tried", try_out)
-    network = LargeTopics(num_vertices=1280).draw(seed=0)
-    estimate(network, Settings(dim=16, validation_fraction=0.2))
-    assert tried == [(1, False)] * 2
-
-
 def test_processes_divide_what_is_as_wide_as_the_vectors_and_not_the_rest() -> None:
     sizes = Sizes(
         vertices=1000,
@@ -141,14 +100,3 @@ def test_processes_divide_what_is_as_wide_as_the_vectors_and_not_the_rest() -> N
     elsewhere = memory_bytes(sizes, PAPER, processes=4)
     assert alone / 4 < elsewhere < alone / 3
     assert memory_bytes(sizes, PAPER, processes=4, num_local=4) == 4 * elsewhere
-
-
-def test_a_network_without_edges_has_no_estimate(planted: TextualNetwork) -> None:
-    lonely = replace(planted, edges=torch.empty(0, 2, dtype=torch.int64))
-    with pytest.raises(TrainingError, match="only 0 vertices have an edge"):
-        estimate(lonely, PAPER)
-
-
-def test_where_nothing_is_learned_it_takes_what_the_start_takes(planted: TextualNetwork) -> None:
-    lonely = replace(planted, edges=torch.empty(0, 2, dtype=torch.int64))
-    assert 0 < estimate(lonely, Settings()).seconds < 10

@@ -320,7 +320,7 @@ def test_links_alone_are_refused_with_the_recipe_that_takes_them(topics: Textual
     wordless = replace(topics, texts=("",) * topics.num_vertices)
     with pytest.raises(TrainingError, match=r"no text has a word.*'dmte train --recipe paper'"):
         DmteMethod().fit(wordless, 0)
-    assert DmteMethod.of(replace(PAPER, dim=16, epochs=1)).fit(wordless, 0).vectors.any()
+    assert DmteMethod(replace(PAPER, dim=16, epochs=1)).fit(wordless, 0).vectors.any()
 
 
 @pytest.mark.parametrize("settings", [Settings(), PAPER], ids=["recommended", "paper"])
@@ -329,12 +329,12 @@ def test_features_that_are_all_zero_are_refused_whatever_the_recipe(
 ) -> None:
     nothing = topics.with_features(torch.zeros(topics.num_vertices, 8))
     with pytest.raises(TrainingError, match="all features of all vertices are zero") as refused:
-        DmteMethod.of(replace(settings, encoder="features")).fit(nothing, 0)
+        DmteMethod(replace(settings, encoder="features")).fit(nothing, 0)
     assert "recipe" not in str(refused.value)
 
 
 def test_a_stored_model_embeds_a_text_as_before(topics: TextualNetwork, tmp_path: Path) -> None:
-    trained = DmteMethod(epochs=2).train(topics, seed=0)
+    trained = DmteMethod(Settings(epochs=2)).train(topics, seed=0)
     trained.save(tmp_path / "model")
     loaded = TrainedModel.load(tmp_path / "model")
     text = topics.texts[0]

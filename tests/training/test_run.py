@@ -21,7 +21,7 @@ SMALL = replace(PAPER, dim=16, epochs=6, batch_size=64)
 
 
 def digest_of(network: TextualNetwork, settings: Settings, seed: int = 0) -> list[float]:
-    return DmteMethod.of(settings).fit(network, seed).vectors.flatten().tolist()
+    return DmteMethod(settings).fit(network, seed).vectors.flatten().tolist()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -29,7 +29,7 @@ def test_every_version_gives_every_vertex_a_finite_vector(
     planted: TextualNetwork, variant: str
 ) -> None:
     settings = replace(VARIANTS[variant], dim=16, epochs=2)
-    embedding = DmteMethod.of(settings).fit(planted, seed=0)
+    embedding = DmteMethod(settings).fit(planted, seed=0)
     assert embedding.ids == planted.ids
     assert embedding.text.shape == (80, 8)
     assert embedding.structure.shape == (80, 8 if settings.structure else 0)
@@ -41,7 +41,7 @@ def test_every_version_gives_every_vertex_a_finite_vector(
 def test_every_version_beats_random_vectors_by_far(variant: str) -> None:
     network = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(1))
     task = strict_task(network, 0.8, seed=0)
-    learned = task.auc(DmteMethod.of(replace(VARIANTS[variant], dim=64)).fit(task.train, seed=0))
+    learned = task.auc(DmteMethod(replace(VARIANTS[variant], dim=64)).fit(task.train, seed=0))
     drawn = task.auc(RandomVectors().fit(task.train, seed=0))
     assert learned > drawn + 0.2
 
@@ -50,7 +50,7 @@ def test_the_bilstm_learns_topics() -> None:
     network = PlantedTopics(num_vertices=120).draw(torch.Generator().manual_seed(1))
     task = strict_task(network, 0.8, seed=0)
     settings = replace(VARIANTS["bilstm"], dim=32, epochs=60, learning_rate=0.01)
-    assert task.auc(DmteMethod.of(settings).fit(task.train, seed=0)) > 0.65
+    assert task.auc(DmteMethod(settings).fit(task.train, seed=0)) > 0.65
 
 
 @pytest.mark.parametrize(
@@ -74,9 +74,10 @@ def test_another_process_gives_the_same_bits_with_two_threads(tmp_path: Path) ->
 import hashlib, torch
 torch.set_num_threads(2)
 from dmte.network.synthetic import PlantedTopics
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 network = PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(5))
-vectors = DmteMethod(dim=16, epochs=5, batch_size=64).fit(network, seed=3).vectors
+vectors = DmteMethod(Settings(dim=16, epochs=5, batch_size=64)).fit(network, seed=3).vectors
 digest = hashlib.sha256(vectors.numpy().tobytes()).hexdigest()
 """
     command = [sys.executable, "-c", f"{script}\nprint(digest)"]
@@ -118,7 +119,7 @@ def test_the_loss_of_an_epoch_is_that_of_its_edges_however_batched(planted: Text
 
 
 def test_an_isolated_vertex_has_no_structure_but_keeps_its_text(planted: TextualNetwork) -> None:
-    embedding = DmteMethod.of(SMALL).fit(planted, seed=0)
+    embedding = DmteMethod(SMALL).fit(planted, seed=0)
     assert not embedding.structure[7].any()
     assert embedding.text[7].any()
 
@@ -128,8 +129,8 @@ def test_isolated_vertices_change_nothing_for_the_others(planted: TextualNetwork
     more = TextualNetwork(
         ids=(*planted.ids, "extra"), texts=(*planted.texts, planted.texts[0]), edges=planted.edges
     )
-    with_extra = DmteMethod.of(SMALL).fit(more, seed=0).vectors[:-1]
-    torch.testing.assert_close(DmteMethod.of(SMALL).fit(planted, seed=0).vectors, with_extra)
+    with_extra = DmteMethod(SMALL).fit(more, seed=0).vectors[:-1]
+    torch.testing.assert_close(DmteMethod(SMALL).fit(planted, seed=0).vectors, with_extra)
 
 
 def test_weights_are_felt(planted: TextualNetwork) -> None:
@@ -141,8 +142,8 @@ def test_weights_are_felt(planted: TextualNetwork) -> None:
 def test_scaling_all_weights_changes_nothing(planted: TextualNetwork) -> None:
     """P and P_n are normalized and the loss is a weighted mean."""
     double = torch.full((len(planted.edges),), 2.0, dtype=torch.float64)
-    scaled = DmteMethod.of(SMALL).fit(planted.with_edges(planted.edges, double), seed=0).vectors
-    torch.testing.assert_close(scaled, DmteMethod.of(SMALL).fit(planted, seed=0).vectors)
+    scaled = DmteMethod(SMALL).fit(planted.with_edges(planted.edges, double), seed=0).vectors
+    torch.testing.assert_close(scaled, DmteMethod(SMALL).fit(planted, seed=0).vectors)
 
 
 def test_direction_is_felt(planted: TextualNetwork) -> None:
@@ -239,13 +240,13 @@ def test_a_network_without_edges_is_refused_in_one_sentence() -> None:
         ids=("a", "b", "c"), texts=("x", "y", "z"), edges=torch.empty(0, 2, dtype=torch.int64)
     )
     with pytest.raises(TrainingError, match="only 0 vertices have an edge"):
-        DmteMethod.of(SMALL).fit(network, seed=0)
+        DmteMethod(SMALL).fit(network, seed=0)
 
 
 def test_a_network_without_a_single_word_still_trains(planted: TextualNetwork) -> None:
     silent = replace(planted, texts=("",) * planted.num_vertices)
     for variant in VARIANTS.values():
-        embedding = DmteMethod.of(replace(variant, dim=16, epochs=2)).fit(silent, seed=0)
+        embedding = DmteMethod(replace(variant, dim=16, epochs=2)).fit(silent, seed=0)
         assert not embedding.text.any()
         assert torch.isfinite(embedding.vectors).all()
 

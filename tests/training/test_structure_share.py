@@ -39,7 +39,7 @@ def hardly_told() -> TextualNetwork:
 
 @pytest.fixture(scope="module")
 def shared(hardly_told: TextualNetwork) -> TrainedModel:
-    return DmteMethod.of(Settings(dim=32, epochs=1, structure_share=0.3)).train(hardly_told, seed=0)
+    return DmteMethod(Settings(dim=32, epochs=1, structure_share=0.3)).train(hardly_told, seed=0)
 
 
 def test_walks_end_where_dense_powers_say(planted: TextualNetwork) -> None:
@@ -103,8 +103,8 @@ def test_a_gain_that_is_too_small_is_none() -> None:
 def test_texts_that_say_nothing_are_helped_by_links(hardly_told: TextualNetwork) -> None:
     task = strict_task(hardly_told, 0.8, seed=0)
     settings = Settings(epochs=2)
-    open_share = DmteMethod.of(settings).train(task.train, seed=0)
-    texts_alone = DmteMethod.of(replace(settings, structure_share=0.0)).train(task.train, seed=0)
+    open_share = DmteMethod(settings).train(task.train, seed=0)
+    texts_alone = DmteMethod(replace(settings, structure_share=0.0)).train(task.train, seed=0)
     assert open_share.settings.structure_share in SHARES
     assert open_share.embedding.vectors.shape[1] == open_share.settings.dim
     assert open_share.settings.half == texts_alone.settings.half == texts_alone.settings.dim
@@ -113,7 +113,7 @@ def test_texts_that_say_nothing_are_helped_by_links(hardly_told: TextualNetwork)
 
 def test_texts_that_say_enough_are_left_alone() -> None:
     drawn = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(2))
-    trained = DmteMethod.of(Settings(epochs=2)).train(drawn, seed=0)
+    trained = DmteMethod(Settings(epochs=2)).train(drawn, seed=0)
     assert trained.settings.structure_share == 0.0
     assert trained.embedding.structure.shape[1] == 0
 
@@ -130,7 +130,7 @@ def test_texts_that_say_enough_are_left_alone() -> None:
 def test_a_width_that_is_asked_for_is_that_of_the_vectors(
     hardly_told: TextualNetwork, settings: Settings, columns: tuple[int, int]
 ) -> None:
-    trained = DmteMethod.of(settings).train(hardly_told, seed=0)
+    trained = DmteMethod(settings).train(hardly_told, seed=0)
     embedding = trained.embedding
     assert (embedding.text.shape[1], embedding.structure.shape[1]) == columns
     assert trained.settings.dim == sum(columns)
@@ -147,7 +147,7 @@ def test_a_model_with_walks_is_stored_and_read_again(shared: TrainedModel, tmp_p
 
 
 def test_the_same_seed_ends_walks_in_the_same_bits(shared: TrainedModel) -> None:
-    method = DmteMethod.of(Settings(dim=32, epochs=1, structure_share=0.3))
+    method = DmteMethod(Settings(dim=32, epochs=1, structure_share=0.3))
     again = method.train(shared.network, seed=0)
     assert torch.equal(again.embedding.vectors, shared.embedding.vectors)
 

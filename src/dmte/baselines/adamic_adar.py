@@ -13,11 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.embedding.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import adjacency_matrix
-
-NUMBERS_PER_ENTRY = 6  # Both ends and the weight of an edge, as given and as a matrix.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,10 +46,3 @@ class AdamicAdar:
             1.0, np.log(np.maximum(degrees, 1)), out=np.zeros_like(degrees), where=degrees > 1
         )
         return SharedNeighbors(linked, importance)
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from smaller networks."""
-        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
-        entries = 2 * len(network.edges)
-        memory_bytes = DOUBLE_BYTES * (NUMBERS_PER_ENTRY * entries + 4 * network.num_vertices)
-        return Cost(memory_bytes, seconds)

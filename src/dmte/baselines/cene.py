@@ -41,7 +41,6 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from dmte.baselines.skipgram import Noise, require_positive, small_vectors
-from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.kernels.adam import Adam
@@ -50,7 +49,7 @@ from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.progress import track
 from dmte.runtime.seeding import generator_for
 from dmte.text import TextEncoder, TokenizedTexts, WordAverage, tokenized
-from dmte.text.gru import BiGru, Gru, PreparedTexts
+from dmte.text.gru import BiGru, Gru
 
 CONTENT_ENCODERS: Mapping[str, type[TextEncoder[Any, Any]]] = MappingProxyType(
     {"word-average": WordAverage, "rnn": Gru, "birnn": BiGru}
@@ -256,40 +255,3 @@ class Cene:
                     progress = (epoch + step / num_updates) / self.epochs
                     trainer.update(edges, texts, self.learning_rate * (1 - progress), generator)
         return Embedding(network.ids, trainer.vectors.detach(), text_dim=0)
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from a step or two."""
-        trainer = CeneTrainer(network, self, seed=0)
-        generator = generator_for(0, "estimate")
-        edges, texts = trainer.links.batches(generator)[0]
-        if len(edges) + len(texts) == 0:
-            return Cost(FLOAT_BYTES * trainer.vectors.numel(), 0.0)
-        seconds = fastest_seconds(lambda: trainer.update(edges, texts, 0.0, generator))
-        return Cost(
-            self._memory_bytes(trainer, len(edges), texts),
-            seconds * trainer.links.num_updates * self.epochs,
-        )
-
-    def _memory_bytes(
-        self, trainer: CeneTrainer, num_edges: int, texts: Int[Tensor, " some_texts"]
-    ) -> int:
-        """Return the bytes of the tables, of what a step keeps beside them, and of the links."""
-        tables = [trainer.vectors, *trainer.encoder.parameters()]
-        with_gradient_and_moments = 4 * sum(table.numel() for table in tables)
-        gradients_to_be_added = 3 * trainer.vectors.numel()
-        rows = 3 * num_edges + 8 * len(texts) + _rows_of_states(trainer, texts)
-        scores = 4 * (SHARED_DRAWS * num_edges + min(len(texts), CHUNK) * len(texts))
-        numbers = with_gradient_and_moments + gradients_to_be_added + self.dim * rows + scores
-        numbers_per_edge, numbers_per_word = 8, 4
-        of_links = numbers_per_edge * len(trainer.links.sources)
-        of_words = numbers_per_word * len(trainer.tokens.tokens)
-        return FLOAT_BYTES * numbers + 8 * (of_links + of_words)
-
-
-def _rows_of_states(trainer: CeneTrainer, texts: Int[Tensor, " some_texts"]) -> int:
-    """Return how many rows a recurrent encoder keeps for the backward pass, none if it is not."""
-    prepared = trainer.encoder.prepare(trainer.tokens.select(texts))
-    if not isinstance(prepared, PreparedTexts):
-        return 0
-    inputs_gates_and_states = 18
-    return inputs_gates_and_states * sum(block.is_word.numel() for block in prepared.blocks)

@@ -39,7 +39,6 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.baselines.skipgram import require_positive
-from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.kernels.adam import Adam
@@ -203,17 +202,6 @@ class ReleasedTrainer:
         vectors[self.members] = sums / counts
         return Embedding(self.network.ids, vectors, text_dim=self.method.half)
 
-    def memory_bytes(self) -> int:
-        """Return the bytes of the parameters, of what a step keeps beside them, and of the rest."""
-        method, hops = self.method, len(self.method.hop_weights)
-        with_gradient_and_moments = 4 * sum(table.numel() for table in self.parameters)
-        rows = 3 * self.batch_size
-        of_step = rows * (method.word_dim * 3 * (hops + 1) + method.half * 3 * (hops + 3))
-        of_result = method.dim * (len(self.members) + self.network.num_vertices)
-        numbers = with_gradient_and_moments + max(of_step, of_result)
-        entries = 3 * self.bag.nnz + 8 * self.transition.nnz  # Both with what they are made from.
-        return FLOAT_BYTES * numbers + 8 * entries
-
 
 def _released_weights() -> ObjectiveWeights:
     return ObjectiveWeights(
@@ -267,14 +255,3 @@ class ReleasedDmte:
             for batch in trainer.batches(epoch):
                 trainer.step(batch, generator)
         return trainer.result()
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from a step or two.
-
-        Raises:
-            TrainingError: Fewer than three vertices have an edge.
-        """
-        trainer, generator = ReleasedTrainer(network, self, seed=0), generator_for(0, "estimate")
-        batches = trainer.batches(0)
-        seconds = fastest_seconds(lambda: trainer.step(batches[0], generator))
-        return Cost(trainer.memory_bytes(), seconds * len(batches) * self.epochs)

@@ -34,7 +34,6 @@ from dmte.baselines.skipgram import (
     small_vectors,
     split_pass,
 )
-from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding.embedding import Embedding
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
@@ -112,13 +111,6 @@ class TextReader:
     def words_per_pass(self) -> float:
         """Return how many words are kept in one pass over the texts, on average."""
         return float(self._kept[self._texts.tokens].sum(dtype=torch.float64))
-
-    def memory_bytes(self) -> int:
-        """Return what both tables take while they are learned, with the words and one chunk."""
-        (num_rows, dim), num_words = self._inputs.values.shape, self._texts.vocabulary_size
-        # Each with its gradient and squares; a root or the few rows of a step; the result.
-        rows = 3 * (num_rows + num_words) + max(num_rows, num_words) + num_rows + 6 * CHUNK
-        return FLOAT_BYTES * dim * rows + 3 * 8 * len(self._texts.tokens)
 
     def draw_order(self, generator: torch.Generator) -> Int[Tensor, " texts"]:
         """Return the numbers of all texts in a new order."""
@@ -200,20 +192,6 @@ class Doc2Vec:
                 inputs.climb(rate)
                 reader.climb(rate)
         return Embedding(network.ids, normalize(inputs.values), text_dim=self.dim)
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from one update."""
-        inputs, reader = self._start(network, seed=0)
-        generator = generator_for(0, "estimate")
-        batches = split_pass(reader.draw_order(generator))
-
-        def update() -> None:
-            reader.collect(batches[0], generator)
-            inputs.climb(0.0)
-            reader.climb(0.0)
-
-        num_updates = self.epochs * len(batches)
-        return Cost(reader.memory_bytes(), fastest_seconds(update) * num_updates)
 
     def _start(self, network: TextualNetwork, seed: int) -> tuple[AdagradTable, TextReader]:
         _, texts = tokenized(network.texts)

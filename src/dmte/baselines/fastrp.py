@@ -27,15 +27,10 @@ from torch.nn.functional import normalize
 
 from dmte.diffusion.operators import diffuse
 from dmte.diffusion.transition import transition_matrix
-from dmte.embedding.cost import DOUBLE_BYTES, FLOAT_BYTES, Cost, seconds_by_size
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
-
-TABLES = 4
-"""Tables of N × d in memory at the peak."""
-NUMBERS_PER_ENTRY = 6  # S, P and Pᵀ.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,13 +61,6 @@ class FastRp:
         weights = (0.0, *self.power_weights)
         mixed = diffuse(transition_matrix(adjacency), vectors, weights)
         return Embedding(network.ids, normalize(mixed), text_dim=0)
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from smaller networks."""
-        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
-        entries = 2 * len(network.edges) + network.num_vertices
-        tables = FLOAT_BYTES * TABLES * self.dim * network.num_vertices
-        return Cost(tables + DOUBLE_BYTES * NUMBERS_PER_ENTRY * entries, seconds)
 
 
 def sparse_projection(

@@ -25,14 +25,12 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.baselines.skipgram import (
-    TABLES,
     AdagradTable,
     Noise,
     linked_vertices,
     require_positive,
     small_vectors,
 )
-from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
@@ -207,30 +205,10 @@ class Line:
             vectors[linked] = torch.cat(orders, dim=1)
         return Embedding(network.ids, vectors, text_dim=0)
 
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from a few updates."""
-        if len(network.edges) == 0:
-            return Cost(0, 0.0)
-        adjacency = self._neighbors(network)
-        seconds = sum(self._update_seconds(adjacency, is_first=first) for first in (True, False))
-        rows_per_vertex, rows_per_edge = TABLES + 2, 4 * (2 + self.num_negatives)
-        rows = rows_per_vertex * adjacency.shape[0] + rows_per_edge * CHUNK
-        numbers_per_entry = 12  # S and what it is made from and turned into, eight bytes each.
-        memory_bytes = (
-            FLOAT_BYTES * (self.half * rows + self.dim * network.num_vertices)
-            + 8 * numbers_per_entry * adjacency.nnz
-        )
-        return Cost(memory_bytes, seconds * self.samples_per_edge * UPDATES_PER_ROUND)
-
     def _neighbors(self, network: TextualNetwork) -> sp.csr_array:
         """Return S of the linked vertices with their second-order neighbors."""
         linked = linked_vertices(network).numpy()
         return add_second_neighbors(network.adjacency()[linked][:, linked], self.min_neighbors)
-
-    def _update_seconds(self, adjacency: sp.csr_array, *, is_first: bool) -> float:
-        trainer = OrderTrainer(adjacency, self, is_first=is_first, seed=0)
-        generator = generator_for(0, "estimate")
-        return fastest_seconds(lambda: trainer.update(0.0, generator))
 
     def _learn(
         self, adjacency: sp.csr_array, *, is_first: bool, seed: int

@@ -22,17 +22,14 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.baselines.tfidf import count_words, tfidf_vectors, words_bytes
+from dmte.baselines.tfidf import tfidf_vectors
 from dmte.diffusion.operators import diffuse
 from dmte.diffusion.transition import transition_matrix
-from dmte.embedding.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
 from dmte.text.tfidf import strongest_directions
 
-TABLES = 3
-"""Tables in memory at the peak of the decomposition, with a row per text or per word."""
 HOP_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
 """λ of texts that are diffused and not learned."""
 
@@ -49,11 +46,6 @@ class Lsa:
         features = latent_features(damped_words(network.texts), self.dim, seed)
         return Embedding(network.ids, normalize(features).float(), text_dim=self.dim)
 
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from smaller networks."""
-        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
-        return Cost(latent_bytes(network.texts, self.dim), seconds)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LsaDiffused:
@@ -68,11 +60,6 @@ class LsaDiffused:
         """Reduce the words of every text and diffuse them over the edges."""
         features = latent_features(damped_words(network.texts), self.dim, seed)
         return diffuse_texts(network, features, self.hop_weights)
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from smaller networks."""
-        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
-        return Cost(latent_bytes(network.texts, self.dim), seconds)
 
 
 def diffuse_texts(
@@ -100,13 +87,6 @@ def damped_words(texts: Sequence[str]) -> sp.csr_array:
     confirmed a choice first made on test splits of Cora.
     """
     return tfidf_vectors(texts, damped=True)
-
-
-def latent_bytes(texts: Sequence[str], dim: int) -> int:
-    """Return about how much memory ``latent_features`` takes, and what is made of them."""
-    counts = count_words(texts)
-    rows = TABLES * max(counts.num_texts, counts.num_distinct) + 2 * counts.num_texts
-    return words_bytes(counts) + DOUBLE_BYTES * dim * rows
 
 
 def latent_features(words: sp.csr_array, dim: int, seed: int) -> Float[Tensor, "texts dim"]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import torch
 
-from dmte.embedding.cost import FLOAT_BYTES, Cost, seconds_by_size
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
@@ -30,8 +29,3 @@ class RandomVectors:
         generator = generator_for(seed, "random vectors")
         vectors = torch.randn(network.num_vertices, self.dim, generator=generator)
         return Embedding(network.ids, vectors, text_dim=0)
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from smaller networks."""
-        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
-        return Cost(FLOAT_BYTES * self.dim * network.num_vertices, seconds)

@@ -18,7 +18,6 @@ Isolated vertices get the zero vector.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from time import perf_counter
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,16 +26,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from dmte.baselines.skipgram import (
-    CHUNK,
     ENDED,
-    TABLES,
     SkipGram,
-    SkipGramTrainer,
     linked_vertices,
     require_positive,
-    split_pass,
 )
-from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding.embedding import Embedding
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import track
@@ -167,10 +161,6 @@ class DeepWalk:
         """Walk and learn; the same seed gives the same vectors."""
         return _fit(self, Walker.on(network.adjacency()), network, seed)
 
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from a few walks."""
-        return _estimate(self, Walker.on(network.adjacency()), network)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node2Vec:
@@ -203,10 +193,6 @@ class Node2Vec:
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
         """Walk and learn; the same seed gives the same vectors."""
         return _fit(self, self._walker(network), network, seed)
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from a few walks."""
-        return _estimate(self, self._walker(network), network)
 
     def _walker(self, network: TextualNetwork) -> Walker:
         return Walker.on(network.adjacency(), self.return_parameter, self.in_out_parameter)
@@ -250,24 +236,3 @@ def _passes(
         walks = walker.walk_from_all(linked, method.walk_length, seed, number)
         places = torch.searchsorted(linked, walks)
         yield torch.where(walks == ENDED, ENDED, places)
-
-
-def _estimate(method: DeepWalk | Node2Vec, walker: Walker, network: TextualNetwork) -> Cost:
-    linked = linked_vertices(network)
-    if len(linked) == 0:
-        return Cost(0, 0.0)
-    started = perf_counter()
-    walks = next(_passes(method, walker, linked, seed=0))
-    walk_seconds = perf_counter() - started
-    trainer = SkipGramTrainer(_skip_gram(method), walks, len(linked), seed=0)
-    generator = generator_for(0, "estimate")
-    batches = split_pass(walks)
-
-    def update() -> None:
-        trainer.collect(batches[0], generator)
-        trainer.climb(0.0)
-
-    one_pass = walk_seconds + fastest_seconds(update) * len(batches)
-    rows = TABLES * len(linked) + 6 * CHUNK * method.walk_length + network.num_vertices
-    of_walks = 4 * 8 * walks.numel()
-    return Cost(FLOAT_BYTES * method.dim * rows + of_walks, one_pass * method.walks_per_vertex)

@@ -29,21 +29,15 @@ from jaxtyping import Float
 from torch import Tensor
 
 from dmte.baselines.lsa import HOP_WEIGHTS, diffuse_texts
-from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, DmteError, StorageError
 from dmte.network import TextualNetwork
 from dmte.text.sentence_model import (
-    PACKAGE_BYTES,
     VARIABLE,
-    batches_of,
     encode_with,
     fingerprint,
-    load_model,
     reader_of,
 )
-
-NUM_TRIED = 4  # Batches encoded to estimate the time of all.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +50,16 @@ class Sentence:
     """The first twelve digits of the SHA-256 of the model's files. Another model is refused, so
     that results are of one model wherever it lies; none takes any."""
 
-    def why_not(self) -> str | None:
-        """Return why this cannot run here, or none if it can."""
+    def unavailable_reason(self) -> str | None:
+        """Return why the model cannot be read here, or None if it can."""
         try:
             self._model()
         except DmteError as problem:
             return str(problem)
         return None
 
-    def needs(self) -> str:
-        """Return the fingerprint of the model: equal ones give equal vectors."""
+    def dependency_id(self) -> str:
+        """Return the fingerprint of the model; equal fingerprints give equal vectors."""
         return self.fingerprint or fingerprint(self._model())
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:  # noqa: ARG002
@@ -77,22 +71,6 @@ class Sentence:
         """
         features = self.features(network).clone()  # What is kept for the next fit must not change.
         return Embedding(network.ids, features, text_dim=features.shape[1])
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what encoding takes here, from a few batches of texts."""
-        batches = batches_of(network.texts)
-        if not batches:
-            return Cost(FLOAT_BYTES * network.num_vertices, 0.0)
-        folder = self._model()
-        encode = load_model(folder)
-        tried = batches[:: max(1, len(batches) // NUM_TRIED)]
-        dim = encode(tried[0]).shape[1]
-        seconds = fastest_seconds(lambda: [encode(batch) for batch in tried], times=1)
-        weights = sum(path.stat().st_size for path in folder.rglob("*.safetensors"))
-        rows = 4 * network.num_vertices  # As encoded, sorted into place, diffused and scaled.
-        memory_bytes = PACKAGE_BYTES[reader_of(folder)] + 2 * weights + FLOAT_BYTES * dim * rows
-        all_seconds = seconds * len(batches) / len(tried)
-        return Cost(memory_bytes, all_seconds, kept_seconds=all_seconds)
 
     def features(self, network: TextualNetwork) -> Float[Tensor, "vertices dim"]:
         """Return the vector of every text, of length one; a blank text's is zero."""

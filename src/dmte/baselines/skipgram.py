@@ -35,8 +35,6 @@ ENDED = -1
 UPDATES_PER_PASS = 32
 """Updates while every vertex starts one walk, whatever the size of the network."""
 CHUNK = 32  # Walks whose rows stay in the cache together; 16 to 128 were alike on Cora.
-TABLES = 7
-"""Tables in memory while two are learned: each with its gradient and squares, and a root."""
 EPSILON = 1e-8  # Keeps AdaGrad from dividing by zero.
 FEW_ROWS = 0.25  # Of a table, up to which a step picks out its rows, in no more memory.
 

@@ -32,11 +32,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.baselines.lsa import latent_bytes, latent_features
+from dmte.baselines.lsa import latent_features
 from dmte.baselines.tfidf import tfidf_vectors
 from dmte.diffusion.operators import diffuse
 from dmte.diffusion.transition import transition_matrix
-from dmte.embedding.cost import DOUBLE_BYTES, Cost, seconds_by_size
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
@@ -81,13 +80,6 @@ class Tadw:
             mapping = solve_mapping(walked, features, structure, self.regularization)
         halves = normalize(features @ mapping.T), normalize(structure)
         return Embedding(network.ids, torch.cat(halves, dim=1).float(), text_dim=self.dim)
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from smaller networks."""
-        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
-        width = 4 * (self.feature_dim + self.dim)
-        later = DOUBLE_BYTES * width * network.num_vertices
-        return Cost(max(later, latent_bytes(network.texts, self.feature_dim)), seconds)
 
 
 def solve_structure(

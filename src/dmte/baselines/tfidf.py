@@ -9,7 +9,6 @@ are not looked at, so a vertex without any is like every other.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,13 +16,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.embedding.cost import DOUBLE_BYTES, SAMPLE, Cost, seconds_by_size
 from dmte.network import TextualNetwork
 from dmte.text import tokenized
 from dmte.text.tfidf import idf, weigh_words
-from dmte.text.vocabulary import tokenize
-
-NUMBERS_PER_WORD = 8  # Lists, tokens, places and weights while they turn into each other.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,35 +40,6 @@ class TfIdf:
     def fit(self, network: TextualNetwork, seed: int) -> WordOverlap:  # noqa: ARG002
         """Weigh the words of every text; nothing is drawn."""
         return WordOverlap(tfidf_vectors(network.texts))
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from smaller networks."""
-        seconds = seconds_by_size(lambda smaller: self.fit(smaller, 0), network)
-        return Cost(words_bytes(count_words(network.texts)), seconds)
-
-
-class WordCounts(NamedTuple):
-    """How large texts are, about."""
-
-    num_texts: int
-    num_words: int
-    num_distinct: int
-
-
-def count_words(texts: Sequence[str]) -> WordCounts:
-    """Return how many words there are, having counted those of some of the texts.
-
-    Distinct words are taken to grow with the root of the number of texts (Heaps 1978).
-    """
-    some = texts[:: max(1, len(texts) // SAMPLE)]
-    words = [word for text in some for word in tokenize(text)]
-    times = len(texts) / len(some)
-    return WordCounts(len(texts), round(len(words) * times), round(len(set(words)) * times**0.5))
-
-
-def words_bytes(counts: WordCounts) -> int:
-    """Return about how much memory ``tfidf_vectors`` takes."""
-    return DOUBLE_BYTES * (NUMBERS_PER_WORD * counts.num_words + 4 * counts.num_texts)
 
 
 def tfidf_vectors(texts: Sequence[str], *, damped: bool = False) -> sp.csr_array:

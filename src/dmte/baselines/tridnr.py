@@ -25,7 +25,6 @@ vector of its walks alone, and one with neither the zero vector.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from time import perf_counter
 from typing import NamedTuple
 
 import torch
@@ -48,7 +47,6 @@ from dmte.baselines.skipgram import (
     require_positive,
     small_vectors,
 )
-from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.network import TextualNetwork
@@ -110,14 +108,6 @@ class TriDnrTrainer:
     def vectors(self) -> Float[Tensor, "vertices dim"]:
         """Return u of every vertex."""
         return self._inputs.values[: self._num_vertices]
-
-    def memory_bytes(self) -> int:
-        """Return what everything takes while it is learned."""
-        num_visits = len(self._linked) * self._method.walk_length
-        # The context vectors of the vertices, their gradient and squares; one chunk of walks.
-        rows = 3 * self._num_vertices + 6 * CHUNK * self._method.walk_length
-        of_walks = FLOAT_BYTES * self._method.dim * rows + 4 * 8 * num_visits
-        return self._text_reader.memory_bytes() + of_walks
 
     def walk(self, number: int) -> Int[Tensor, "linked length"]:
         """Return the walks of pass ``number``."""
@@ -209,17 +199,6 @@ class TriDnr:
             trainer.read(number)
         # Every column comes from the text, and from the walks as well.
         return Embedding(network.ids, normalize(trainer.vectors()), text_dim=self.dim)
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from one update."""
-        trainer, generator = TriDnrTrainer(self, network, seed=0), generator_for(0, "estimate")
-        started = perf_counter()
-        walks, texts = trainer.batches(0, generator)[0]
-        pass_seconds = perf_counter() - started
-        pass_seconds += UPDATES_PER_PASS * fastest_seconds(
-            lambda: trainer.update(walks, texts, 0.0, generator)
-        )
-        return Cost(trainer.memory_bytes(), pass_seconds * self.walks_per_vertex)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Many fits at the command line: how far they are, how long it takes, and what it would take."""
+"""Progress of many fits at the command line, and the counts of a dry run."""
 
 import json
 import sys
@@ -16,10 +16,11 @@ from rich.table import Column
 from rich.text import Text
 
 from dmte.errors import ConfigError, Interrupted
+from dmte.runtime.formatting import plural
 
 if TYPE_CHECKING:
     from dmte.evaluation.dry_run import Planned
-    from dmte.evaluation.jobs import Cell
+    from dmte.evaluation.jobs import Job
     from dmte.evaluation.parallel import ReadNetwork, Shares, Timetable
 
 WorkersOption = Annotated[
@@ -27,36 +28,34 @@ WorkersOption = Annotated[
 ]
 BAR_WIDTH = 16
 
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Say what it would take, and fit nothing.")
-]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Count the fits and make none.")]
 
 
 def run_with_progress(
-    cells: "Sequence[Cell]",
+    jobs: "Sequence[Job]",
     read: "ReadNetwork",
     workers: int | None,
     *,
     quiet: bool,
     may_refuse: bool = False,
-) -> "Iterator[tuple[Cell, dict[str, Any]]]":
-    """Yield the results of the cells, with how far it is and how long it will take on stderr.
+) -> "Iterator[tuple[Job, dict[str, Any]]]":
+    """Yield the results of the jobs, with how far it is and how long it will take on stderr.
 
     Methods that cannot learn from the network end it, or are told of where they may refuse.
     """
-    from dmte.evaluation.parallel import Shares, Timetable, run_cells
+    from dmte.evaluation.parallel import Shares, Timetable, run_jobs
 
     refusals: dict[str, str] | None = {} if may_refuse else None
     count = num_workers(workers)
-    times, shares = Timetable(cells, min(count, max(len(cells), 1))), Shares(cells)
-    with _bar(times, shares, len(cells), quiet=quiet) as show:
+    times, shares = Timetable(jobs, min(count, max(len(jobs), 1))), Shares(jobs)
+    with _bar(times, shares, len(jobs), quiet=quiet) as show:
         try:
-            for cell, result in run_cells(cells, read, count, shares, refusals):
-                times.note(cell, shares.seconds(cell))
-                show(cell)
-                yield cell, result
+            for job, result in run_jobs(jobs, read, count, shares, refusals):
+                times.note(job, shares.seconds(job))
+                show(job)
+                yield job, result
         except KeyboardInterrupt as problem:
-            raise Interrupted(f"interrupted after {times.done} of {len(cells)} fits") from problem
+            raise Interrupted(f"interrupted after {times.done} of {len(jobs)} fits") from problem
     for method, reason in (refusals or {}).items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
 
@@ -78,19 +77,19 @@ def num_workers(given: int | None) -> int:
 @contextmanager
 def _bar(
     times: "Timetable", shares: "Shares", total: int, *, quiet: bool
-) -> "Iterator[Callable[[Cell], None]]":
-    """Show how many cells are done: as a bar in a terminal, as lines in a file."""
+) -> "Iterator[Callable[[Job], None]]":
+    """Show how many jobs are done: as a bar in a terminal, as lines in a file."""
     console = Console(stderr=True, soft_wrap=True)
     is_bar = console.is_terminal and not quiet
     columns = (FitsBar(shares), MofNCompleteColumn(), FitsUnderway(times, shares))
     with Progress(*columns, console=console, transient=True, disable=not is_bar) as bar:
         task = bar.add_task("", total=total)
 
-        def show(cell: "Cell") -> None:
+        def show(job: "Job") -> None:
             bar.update(task, advance=1)
             if not is_bar and not quiet:
                 left = f"about {timedelta(seconds=round(times.seconds_left()))} left"
-                print(f"{times.done}/{total}  {cell.title()}, {left}", file=sys.stderr)
+                print(f"{times.done}/{total}  {job.title()}, {left}", file=sys.stderr)
 
         yield show
 
@@ -126,46 +125,37 @@ class FitsUnderway(ProgressColumn):
         share = f": {100 * longest.share:.0f} %" if longest.share else ""
         seconds = self._times.seconds_left(underway)
         left = f", about {timedelta(seconds=round(seconds))} left" if seconds else ""
-        return Text(f"{longest.cell.title()}{share}{left}")
+        return Text(f"{longest.job.title()}{share}{left}")
 
 
-def show_plan(
-    plans: "Mapping[str, Sequence[Planned]]", workers: int | None, as_json: bool = False
-) -> None:
-    """Print what the fits on every network would take."""
-    count = num_workers(workers)
-    everything = [planned for methods in plans.values() for planned in methods]
-    seconds = sum(planned.seconds for planned in everything) / count
+def show_plan(plans: "Mapping[str, Sequence[Planned]]", as_json: bool = False) -> None:
+    """Print the fits that are missing on every network."""
     if as_json:
         rows = [
             {"network": network, **asdict(planned)}
-            for network, methods in plans.items()
-            for planned in methods
+            for network, fits in plans.items()
+            for planned in fits
         ]
-        json.dump({"plan": rows, "workers": count, "seconds": seconds}, sys.stdout, indent=2)
+        json.dump({"plan": rows}, sys.stdout, indent=2)
         print()
         return
-    for network, methods in plans.items():
-        print(f"{network}\n\n{plan_table(methods)}\n")
-    fits = sum(planned.num_fits for planned in everything)
-    memory = max((planned.memory_bytes for planned in everything), default=0)
-    print(
-        f"{fits:,} fits, about {timedelta(seconds=round(seconds))} with {count} at a time, each "
-        f"taking up to {memory / 1e6:,.0f} MB on top of Python, torch and the network. "
-        "Scoring what is fitted comes on top. Nothing was fitted."
+    for network, fits in plans.items():
+        print(f"{network}\n\n{plan_table(fits)}\n")
+    total = sum(planned.num_fits for fits in plans.values() for planned in fits)
+    print(f"{total:,} {plural(total, 'fit')}. Nothing was fitted.")
+
+
+def plan_table(plan: "Sequence[Planned]") -> str:
+    """Align the counts, with the recorded seconds of a fit if there are any."""
+    method, condition = (
+        max([len(head), *(len(getattr(planned, head)) for planned in plan)])
+        for head in ("method", "condition")
     )
-
-
-def plan_table(methods: "Sequence[Planned]") -> str:
-    """Return what every method takes as aligned lines."""
-    width = max((len(planned.method) for planned in methods), default=0)
-    lines = [f"{'method':<{width}}{'fits':>7}{'s a fit':>10}{'MB a fit':>10}{'in all':>12}"]
-    for planned in methods:
-        head = f"{planned.method:<{width}}{planned.num_fits:>7,}"
-        if planned.problem is not None:
-            lines.append(f"{head}  {planned.problem}")
-            continue
-        in_all = timedelta(seconds=round(planned.seconds))
-        figures = f"{planned.seconds_a_fit:>10.1f}{planned.memory_bytes / 1e6:>10,.0f}"
-        lines.append(f"{head}{figures}{in_all!s:>12}")
+    lines = [f"{'method':<{method}}  {'condition':<{condition}}{'fits':>7}"]
+    has_seconds = any(planned.recorded_seconds is not None for planned in plan)
+    lines[0] += f"{'recorded s a fit':>18}" if has_seconds else ""
+    for planned in plan:
+        line = f"{planned.method:<{method}}  {planned.condition:<{condition}}{planned.num_fits:>7,}"
+        seconds = planned.recorded_seconds
+        lines.append(line + ("" if seconds is None else f"{seconds:>18,.1f}"))
     return "\n".join(lines)

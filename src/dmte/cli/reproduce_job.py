@@ -12,7 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TextIO
 
-from dmte.cli.progress import num_workers, run_with_progress, show_plan
+from dmte.cli.progress import run_with_progress, show_plan
 from dmte.errors import ConfigError, Interrupted, MissingExtraError, NetworkError, StorageError
 from dmte.evaluation.dry_run import Planned, plan
 from dmte.evaluation.jobs import Cell, unable
@@ -66,7 +66,7 @@ def measure(
         name = targets[0].network
         if dry_run:
             missing = _missing(wanted, journals, quiet=quiet)
-            plans[name] = plan(chain(*missing.values()), network, num_workers(workers))
+            plans[name] = plan(chain(*missing.values()), _recorded(targets, network, journals))
             continue
         with _growing(journals[one] for one, cells in wanted.items() if cells):
             missing = _missing(wanted, journals, quiet=quiet)
@@ -75,9 +75,18 @@ def measure(
                 found[one.name] = one.results(network, journals[one.name])
                 _show(out, found[one.name], one)
     if dry_run:
-        show_plan(plans, workers)
+        show_plan(plans)
     elif target == JUDGED and verdicts(found):
         print(f"## The recommended recipe\n\n{aims_table(found)}\n{verdict_table(found)}", end="")
+
+
+def _recorded(
+    targets: Sequence[Target], network: TextualNetwork, journals: Mapping[str, Journal]
+) -> Iterator[tuple[Cell, Mapping[str, Any]]]:
+    """Yield every finished fit of the targets with its result."""
+    for target in targets:
+        journal = journals[target.name]
+        yield from ((cell, journal[cell]) for cell in target.cells(network) if cell in journal)
 
 
 def chooser(

@@ -1,7 +1,6 @@
-"""What every method returns, and what every method is.
+"""One vector per vertex, v_i = v_i^t ⊕ v_i^s (Definition 3), under the vertex's id.
 
-An ``Embedding`` is one vector per vertex, v_i = v_i^t ⊕ v_i^s (Definition 3), under the vertex's
-own id. Evaluation and search see nothing else, so they cannot tell DMTE from a baseline.
+Evaluation and search see only this, and treat DMTE and the baselines alike.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from dmte.embedding import interop as conversions
+from dmte.embedding import interop
 from dmte.errors import ConfigError, StorageError
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.formatting import html_table, numbers, plural
@@ -24,13 +23,7 @@ from dmte.search.approximate import IndexCache
 from dmte.search.vectors import Neighbor as Neighbor
 from dmte.search.vectors import SearchOptions, VectorTable, columns_of
 from dmte.settings import Half
-from dmte.storage.codec import (
-    decode_json,
-    decode_tensors,
-    encode_json,
-    encode_tensors,
-    view_tensors,
-)
+from dmte.storage import codec
 from dmte.storage.folder import map_parts, write_parts
 
 if TYPE_CHECKING:
@@ -112,7 +105,7 @@ class Embedding:
         """Return the row of the vertex ``name``.
 
         Raises:
-            UnknownVertexError: There is no such vertex; names that come close are proposed.
+            UnknownVertexError: No vertex has this name; the message proposes similar ones.
         """
         return find_position(self._positions, name)
 
@@ -160,13 +153,13 @@ class Embedding:
     ) -> list[Neighbor]:
         """Return the ``k`` vertices closest to ``name`` by cosine (section 5.3), best first.
 
-        Only one half of the vectors may be compared, and only the vertices ``among`` be found.
-        Approximate search asks an index, which is built at the first question and may miss some;
-        among some of the vertices only, all of these are looked at anyway.
+        ``half`` selects the columns to compare and ``among`` the vertices to search. Approximate
+        search uses an index, which is built at the first call and may miss some vertices; a search
+        with ``among`` is always exact.
 
         Raises:
-            UnknownVertexError: There is no such vertex; names that come close are proposed.
-            MissingExtraError: The search is to be approximate, and usearch is not installed.
+            UnknownVertexError: No vertex has this name; the message proposes similar ones.
+            MissingExtraError: The search is approximate, and usearch is not installed.
         """
         return self.most_similar_to_each(
             [name], k, half=half, among=among, approximate=approximate
@@ -181,7 +174,7 @@ class Embedding:
         among: Bool[Tensor, " vertices"] | None = None,
         approximate: bool = False,
     ) -> list[list[Neighbor]]:
-        """Return what ``most_similar`` does for every one of ``names``, in less time.
+        """Return the result of ``most_similar`` for each of ``names``, in less time.
 
         >>> embedding = Embedding(("a", "b", "c"), torch.tensor([[1.0], [2.0], [-1.0]]), 1)
         >>> [closest.id for (closest,) in embedding.most_similar_to_each(("a", "b"), k=1)]
@@ -223,7 +216,7 @@ class Embedding:
         Raises:
             MissingExtraError: pandas is not installed.
         """
-        return conversions.to_pandas(self.ids, self.vectors)
+        return interop.to_pandas(self.ids, self.vectors)
 
     def to_polars(self) -> "pl.DataFrame":
         """Return a frame of ids and vectors, as ``dmte export`` writes them to Parquet.
@@ -234,7 +227,7 @@ class Embedding:
         Raises:
             MissingExtraError: polars is not installed.
         """
-        return conversions.to_polars(self.ids, self.vectors)
+        return interop.to_polars(self.ids, self.vectors)
 
     def to_keyed_vectors(self) -> Any:
         """Return gensim's KeyedVectors, the ids as keys.
@@ -246,15 +239,13 @@ class Embedding:
         Raises:
             MissingExtraError: gensim is not installed.
         """
-        return conversions.to_keyed_vectors(self.ids, self.vectors)
+        return interop.to_keyed_vectors(self.ids, self.vectors)
 
     def to_networkx(self, network: TextualNetwork | None = None, *, vector: str = "vector") -> Any:
         """Return ``network`` as a networkx graph whose vertices carry their vectors.
 
-        Without a network it is the vertices alone, with no edges and no texts.
-        Vertices also have a ``text`` and, where there are labels, a list ``label``; edges have a
-        ``weight``, and those given more than once are one with the sum, as in ``adjacency()``.
-        ``network_from_networkx`` reads the graph back.
+        Vertices also have a ``text`` and, if labelled, a list ``label``. Edges have a ``weight``;
+        repeated edges are added up. Without ``network`` there are only vertices.
 
         >>> embedding = Embedding(("a", "b"), torch.eye(2), 2)
         >>> edges = torch.tensor([[0, 1]])
@@ -271,17 +262,10 @@ class Embedding:
             no_edges = torch.empty((0, 2), dtype=torch.int64)
             network = TextualNetwork(ids=self.ids, texts=("",) * len(self), edges=no_edges)
         rows = [self.position(name) for name in network.ids]
-        return conversions.to_networkx(network, self.vectors[rows], vector)
+        return interop.to_networkx(network, self.vectors[rows], vector)
 
     def save(self, folder: Path | str) -> None:
         """Store the embedding in ``folder``; an older one there stays whole until it is replaced.
-
-        >>> from tempfile import TemporaryDirectory
-        >>> embedding = Embedding(("a", "b"), torch.eye(2), 2)
-        >>> with TemporaryDirectory() as folder:
-        ...     embedding.save(folder)
-        ...     Embedding.load(folder)["b"].tolist()
-        [0.0, 1.0]
 
         Raises:
             StorageError: The folder holds something else or cannot be written.
@@ -289,20 +273,15 @@ class Embedding:
         write_parts(Path(folder), self.parts(), card=f"# A dmte embedding\n\n{self!r}\n")
 
     def parts(self) -> dict[str, bytes]:
-        """Return what ``save`` stores, by file name.
-
-        >>> embedding = Embedding(("a", "b"), torch.eye(2), 2)
-        >>> sorted(embedding.parts()), Embedding.from_parts(embedding.parts()).ids
-        (['ids.json', 'vectors.safetensors'], ('a', 'b'))
-        """
+        """Return the files that ``save`` writes, by name."""
         return {
-            "vectors.safetensors": encode_tensors({"vectors": self.vectors}),
-            "ids.json": encode_json({"ids": list(self.ids), "text_dim": self.text_dim}),
+            "vectors.safetensors": codec.encode_tensors({"vectors": self.vectors}),
+            "ids.json": codec.encode_json({"ids": list(self.ids), "text_dim": self.text_dim}),
         }
 
     @classmethod
     def load(cls, folder: Path | str) -> "Embedding":
-        """Return the embedding stored in ``folder``, an embedding's or a whole model's.
+        """Return the embedding stored in the folder of an embedding or a model.
 
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
@@ -311,25 +290,25 @@ class Embedding:
         Embedding(2 vertices × 2, of which 2 from text)
 
         Raises:
-            StorageError: There is none, or it is damaged.
+            StorageError: The folder does not hold an embedding, or it is damaged.
         """
         parts = map_parts(Path(folder), ("vectors.safetensors", "ids.json"))
-        vectors = torch.from_numpy(view_tensors(parts["vectors.safetensors"])["vectors"])
-        return cls._of(decode_json(parts["ids.json"][:]), vectors, Path(folder))
+        vectors = torch.from_numpy(codec.view_tensors(parts["vectors.safetensors"])["vectors"])
+        return cls._of(codec.decode_json(parts["ids.json"][:]), vectors, Path(folder))
 
     @classmethod
     def from_parts(cls, parts: Mapping[str, bytes], folder: Path | None = None) -> "Embedding":
-        """Return the embedding that ``parts`` made, from what was read at one moment.
+        """Return the embedding stored in files that were read together.
 
-        >>> stored = Embedding(("a", "b"), torch.eye(2), 2).parts()
-        >>> Embedding.from_parts(stored).ids
-        ('a', 'b')
+        >>> parts = Embedding(("a", "b"), torch.eye(2), 2).parts()
+        >>> sorted(parts), Embedding.from_parts(parts).ids
+        (['ids.json', 'vectors.safetensors'], ('a', 'b'))
 
         Raises:
-            StorageError: The parts do not belong together.
+            StorageError: The numbers of ids and vectors differ.
         """
-        vectors = decode_tensors(parts["vectors.safetensors"])["vectors"]
-        return cls._of(decode_json(parts["ids.json"]), vectors, folder)
+        vectors = codec.decode_tensors(parts["vectors.safetensors"])["vectors"]
+        return cls._of(codec.decode_json(parts["ids.json"]), vectors, folder)
 
     @classmethod
     def _of(

@@ -1,26 +1,20 @@
-"""What every method returns, and what every method is.
+"""What a method is: it learns from a network and scores pairs of vertices.
 
-An ``Embedding`` is one vector per vertex, v_i = v_i^t ⊕ v_i^s (Definition 3), under the vertex's
-own id. Evaluation and search see nothing else, so they cannot tell DMTE from a baseline.
+Evaluation sees only these protocols, and treats DMTE and the baselines alike.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.embedding.cost import Cost
 from dmte.network.textual_network import TextualNetwork
-from dmte.search.vectors import Neighbor as Neighbor
-
-if TYPE_CHECKING:
-    pass
 
 
 @runtime_checkable
 class PairScorer(Protocol):
-    """Anything that says how likely two vertices are linked."""
+    """Anything that scores how likely two vertices are linked."""
 
     def score(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, " pairs"]:
         """Return a score per pair of positions; higher is likelier."""
@@ -33,37 +27,30 @@ class Method(Protocol):
     def fit(self, network: TextualNetwork, seed: int) -> PairScorer:
         """Learn from ``network``; the same seed gives the same result."""
 
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes on this machine, having tried a little of it.
-
-        Raises:
-            DmteError: The network cannot be learned from at all.
-        """
-
 
 @runtime_checkable
 class NeedsMore(Protocol):
-    """A method that needs what may not be here, such as a model that somebody else trained."""
+    """A method with an external dependency, such as a pretrained model."""
 
-    def why_not(self) -> str | None:
-        """Return why it cannot run here, in a line that says what to do; none if it can."""
+    def unavailable_reason(self) -> str | None:
+        """Return one line on what is missing and what to do, or None if nothing is missing."""
 
-    def needs(self) -> str:
-        """Return what it needs, in a word under which results are kept.
+    def dependency_id(self) -> str:
+        """Return a word that identifies the dependency in stored results.
 
         Raises:
-            DmteError: It is not here.
+            DmteError: The dependency is missing.
         """
 
 
 @runtime_checkable
 class LearnsFromLabels(Protocol):
-    """A method that learns from labels of vertices as well, which classification hands it."""
+    """A method that also learns from labels of vertices."""
 
     def with_labels(self, labels: Sequence[tuple[str, str]]) -> Method:
-        """Return the method that learns from these (id, class), and from no other label."""
+        """Return the method with these (id, class) pairs as its only labels."""
 
 
-def why_not(method: Method) -> str | None:
-    """Return why a method cannot run here, or none if it can."""
-    return method.why_not() if isinstance(method, NeedsMore) else None
+def unavailable_reason(method: Method) -> str | None:
+    """Return why a method cannot run here, or None if it can."""
+    return method.unavailable_reason() if isinstance(method, NeedsMore) else None

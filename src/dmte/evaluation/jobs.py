@@ -1,50 +1,55 @@
-"""The unit of every evaluation: one fit of one method, and what it is asked.
+"""The unit of every evaluation: one fit of one method, and its scores.
 
-A cell is a pure function of its fields and the network, so it is computed once and kept.
+The result of a job depends only on its fields and the network, so it is computed once and kept.
 """
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import scipy.sparse as sp
 from torch import Tensor
 
-from dmte.embedding.method import LearnsFromLabels, Method, NeedsMore, why_not
+from dmte.embedding.method import LearnsFromLabels, Method, unavailable_reason
 from dmte.errors import ConfigError
 from dmte.evaluation.classification import LABEL_FRACTIONS, ClassTask, class_task
-from dmte.evaluation.link_prediction import (
-    PROTOCOLS,
-    LinkTask,
-    every_edge_task,
+from dmte.evaluation.link_prediction import PROTOCOLS, LinkTask, every_edge_task
+from dmte.evaluation.methods import (
+    choose_methods,
+    configure,
+    describe_settings,
+    find_method,
+    settings_for_features,
 )
-from dmte.evaluation.methods import FROM_FEATURES, choose_methods, find_method, reads_features
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import Measured, measure
-from dmte.settings import PAPER, Settings
+from dmte.settings import PAPER
+from dmte.training.method import DmteMethod
 
 DIGITS = 5
 """Decimals kept of a score between 0 and 1."""
 EVERY_EDGE = "every-edge"
-"""What the released script asked: no protocol, but the experiment that shows what it does."""
+"""How the released script scores: an experiment, and not a protocol to compare methods by."""
 
 _TASKS = {**PROTOCOLS, EVERY_EDGE: every_edge_task}
 
 
 @runtime_checkable
 class HasVectors(Protocol):
-    """What classification needs of a fitted method: a row per vertex."""
+    """A fitted method with a vector per vertex, as classification needs."""
 
     vectors: Tensor | sp.csr_array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cell(ABC):
-    """A method with its settings, on a network, with a seed."""
+class Job(ABC):
+    """One fit: a method with its settings, on a network, with a seed."""
 
+    kind: ClassVar[str]
+    """Names the class in stored results, and must not change."""
     network: str
     """The network's name and the beginning of its fingerprint, under which results are kept."""
     method: str
@@ -54,66 +59,55 @@ class Cell(ABC):
 
     @property
     def key(self) -> str:
-        """What it is, in one line: equal keys have equal results on the same network."""
+        """The description as one line; equal keys have equal results on the same network."""
         return json.dumps(self.describe(), sort_keys=True)
 
     def describe(self) -> dict[str, Any]:
-        """Return the fields, and a digest of all settings, so that a changed default shows.
+        """Return the fields and a digest of all settings, which changes with any default.
 
-        Of DMTE's settings only those count that are not the paper's: a setting that is new, and
-        that the paper's versions do without, leaves their results what they are.
+        Settings of DMTE that equal the paper's are left out, so that a new setting does not change
+        the digest of the paper's versions.
         """
         method = self.configured_method()
         settings = describe_settings(method)
-        if isinstance(method, Settings):
+        if isinstance(method, DmteMethod):
             paper = PAPER.to_dict()
             settings = {name: value for name, value in settings.items() if value != paper[name]}
-        fitted = json.dumps(settings, sort_keys=True)
-        fields = {"kind": type(self).__name__} | asdict(self)
-        return fields | {"settings_digest": sha256(fitted.encode()).hexdigest()[:12]}
+        digest = sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:12]
+        return {"kind": self.kind} | asdict(self) | {"settings_digest": digest}
+
+    @property
+    def condition(self) -> str:
+        """The share of edges or labels learned from, for people; empty if there is no choice."""
+        return ""
 
     def title(self) -> str:
-        """Return what it is, for people."""
-        return f"{self.method}, seed {self.seed}"
+        """Name the fit for people."""
+        return ", ".join(filter(None, (self.method, self.condition, f"seed {self.seed}")))
 
     def configured_method(self) -> Method:
-        """Return the method with its settings put in."""
+        """Return the method with the settings of this job."""
         method = find_method(self.method)
-        if not self.settings:
-            return method
-        if not is_dataclass(method) or isinstance(method, type):
-            raise ConfigError(f"{self.method} has no settings")
-        return replace(method, **self.settings)
-
-    def method_for(self, network: TextualNetwork) -> Method:  # noqa: ARG002
-        """Return the method as it is fitted there."""
-        return self.configured_method()
+        return configure(method, self.settings) if self.settings else method
 
     @abstractmethod
     def check(self, network: TextualNetwork) -> None:
-        """Pose the questions and fit nothing: refuse at once what cannot be asked.
+        """Split the network without a fit.
 
         Raises:
             SplitError: The network cannot be split so.
         """
 
-    @property
-    def share_of_edges(self) -> float:
-        """How much of the network is learned from."""
-        return 1.0
-
-    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
-        """Return what the method is given to learn from."""
-        return network
-
     @abstractmethod
     def run(self, network: TextualNetwork) -> dict[str, Any]:
-        """Return the scores, the time and the memory of this cell."""
+        """Return the scores, the time and the memory of this job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkCell(Cell):
+class LinkJob(Job):
     """Link prediction at one training fraction."""
+
+    kind: ClassVar[str] = "LinkCell"
 
     protocol: str
     train_fraction: float
@@ -130,18 +124,10 @@ class LinkCell(Cell):
             "trained_on": leaks.trained_on,
         } | cost(fit)
 
-    def title(self) -> str:
-        """Return what it is, for people."""
-        return f"{self.method}, {100 * self.train_fraction:g} % {self.protocol}, seed {self.seed}"
-
     @property
-    def share_of_edges(self) -> float:
-        """How much of the network is learned from."""
-        return self.train_fraction
-
-    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
-        """Return the network without the hidden edges."""
-        return self._task(network).train
+    def condition(self) -> str:
+        """The share of edges and the protocol."""
+        return f"{100 * self.train_fraction:g} % {self.protocol}"
 
     def check(self, network: TextualNetwork) -> None:
         """Split the edges."""
@@ -152,27 +138,31 @@ class LinkCell(Cell):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClassCell(Cell):
+class ClassJob(Job):
     """Classification with vectors from all edges, at several shares of the labelled vertices."""
+
+    kind: ClassVar[str] = "ClassCell"
 
     label_fractions: tuple[float, ...] = LABEL_FRACTIONS
 
     def run(self, network: TextualNetwork) -> dict[str, Any]:
         """Return the scores at every share; the seed draws the vectors and the split."""
         tasks = self._tasks(network)
-        method, learned_from = self.method_for(network), self.learned_from(network)
-        fit = measure(lambda: method.fit(learned_from, self.seed))
+        method = self.method_for(network)
+        unlabelled = replace(network, labels=None)  # Labels are the answers.
+        fit = measure(lambda: method.fit(unlabelled, self.seed))
         if not isinstance(fit.result, HasVectors):
             raise ConfigError(f"{self.method} has no vectors to classify vertices by")
         vectors = fit.result.vectors
-        scores = {share: _rounded(task.evaluate(vectors)) for share, task in tasks.items()}
+        scores = {share: _rounded(asdict(task.evaluate(vectors))) for share, task in tasks.items()}
         return {"scores": scores} | cost(fit)
 
-    def title(self) -> str:
-        """Return what it is, for people; a fit may serve all shares, or one of several."""
+    @property
+    def condition(self) -> str:
+        """The share of labels, if the fit serves only one."""
         if len(self.label_fractions) > 1:
-            return f"{self.method}, seed {self.seed}"
-        return f"{self.method}, {100 * self.label_fractions[0]:g} % labelled, seed {self.seed}"
+            return ""
+        return f"{100 * self.label_fractions[0]:g} % labelled"
 
     def method_for(self, network: TextualNetwork) -> Method:
         """Return the method; one that learns from labels has those of the training vertices.
@@ -191,10 +181,6 @@ class ClassCell(Cell):
         (task,) = self._tasks(network).values()
         return method.with_labels(task.known_labels(network))
 
-    def learned_from(self, network: TextualNetwork) -> TextualNetwork:
-        """Return the network without labels, which are the answers."""
-        return replace(network, labels=None)
-
     def check(self, network: TextualNetwork) -> None:
         """Split the labelled vertices."""
         self._tasks(network)
@@ -205,7 +191,7 @@ class ClassCell(Cell):
         }
 
 
-def link_cells(
+def link_jobs(
     network: str,
     methods: Sequence[str],
     train_fractions: Sequence[float],
@@ -213,11 +199,11 @@ def link_cells(
     num_seeds: int,
     *,
     from_features: bool = False,
-) -> list[LinkCell]:
-    """Return a cell per method, training fraction, protocol and seed, seed by seed.
+) -> list[LinkJob]:
+    """Return a job per method, training fraction, protocol and seed, seed by seed.
 
-    What is given twice counts once: twice the same fit would make an interval look narrower. Where
-    vertices come with features, versions of DMTE read those instead of the texts.
+    Repeated values count once, since the same fit twice would make an interval look narrower. With
+    ``from_features``, versions of DMTE read the features of the vertices instead of the texts.
 
     Raises:
         ConfigError: There is no such method or protocol, or a number is out of range.
@@ -229,10 +215,10 @@ def link_cells(
         )
     _check_fractions("train_fraction", train_fractions)
     return [
-        LinkCell(
+        LinkJob(
             network=network,
             method=method,
-            settings=_changes(method, from_features=from_features),
+            settings=settings_for_features(method) if from_features else {},
             protocol=protocol,
             train_fraction=fraction,
             seed=seed,
@@ -244,27 +230,27 @@ def link_cells(
     ]
 
 
-def class_cells(
+def class_jobs(
     network: str,
     methods: Sequence[str],
     label_fractions: Sequence[float],
     num_seeds: int,
     *,
     from_features: bool = False,
-) -> list[ClassCell]:
-    """Return a cell per method and seed; what is given twice and features are as in ``link_cells``.
+) -> list[ClassJob]:
+    """Return a job per method and seed; repeated values and features are as in ``link_jobs``.
 
-    A method that learns from labels has a cell per share of them, since no other labels serve.
+    A method that learns from labels has a job per share of labels.
 
     Raises:
         ConfigError: There is no such method, it has no vectors, or a number is out of range.
     """
     _check_fractions("label_fraction", label_fractions)
     return [
-        ClassCell(
+        ClassJob(
             network=network,
             method=method,
-            settings=_changes(method, from_features=from_features),
+            settings=settings_for_features(method) if from_features else {},
             label_fractions=shares,
             seed=seed,
         )
@@ -275,30 +261,19 @@ def class_cells(
 
 
 def _served_by_a_fit(method: str, shares: tuple[float, ...]) -> list[tuple[float, ...]]:
-    """Return the shares of labels by the fit that serves them: all by one, or each by its own."""
+    """Return the shares of labels that each fit serves."""
     if isinstance(find_method(method), LearnsFromLabels):
         return [(share,) for share in shares]
     return [shares]
 
 
-def _changes(method: str, *, from_features: bool) -> dict[str, Any]:
-    """Return what a cell changes about the method's own settings."""
-    return dict(FROM_FEATURES) if from_features and reads_features(method) else {}
-
-
-def unable(cells: Iterable[Cell]) -> dict[str, str]:
-    """Return the methods among the cells that cannot run here, and why not."""
-    different = {(cell.method, json.dumps(cell.settings)): cell for cell in cells}
-    reasons = {cell.method: why_not(cell.configured_method()) for cell in different.values()}
+def unable(jobs: Iterable[Job]) -> dict[str, str]:
+    """Return the methods among the jobs that cannot run here, and why not."""
+    different = {(job.method, json.dumps(job.settings)): job for job in jobs}
+    reasons = {
+        job.method: unavailable_reason(job.configured_method()) for job in different.values()
+    }
     return {method: reason for method, reason in reasons.items() if reason is not None}
-
-
-def describe_settings(method: Method) -> dict[str, Any]:
-    """Return every setting of a method as plain values, and what it needs besides."""
-    more = {"needs": method.needs()} if isinstance(method, NeedsMore) else {}
-    if is_dataclass(method) and not isinstance(method, type):
-        return asdict(method) | more
-    return more
 
 
 def cost(fit: Measured[Any]) -> dict[str, Any]:
@@ -323,5 +298,12 @@ def _seeds(num_seeds: int) -> range:
     return range(num_seeds)
 
 
-def _rounded(scores: Any) -> dict[str, float]:
-    return {name: round(value, DIGITS) for name, value in asdict(scores).items()}
+def _rounded(scores: Mapping[str, float]) -> dict[str, float]:
+    return {name: round(value, DIGITS) for name, value in scores.items()}
+
+
+# ``evaluation.paper`` and ``cli.reproduce_job`` still use the former names.
+Cell = Job
+LinkCell = LinkJob
+ClassCell = ClassJob
+link_cells, class_cells = link_jobs, class_jobs

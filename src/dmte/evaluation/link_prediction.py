@@ -23,7 +23,7 @@ from torch import Tensor
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.method import PairScorer
 from dmte.errors import SplitError
-from dmte.metrics import auc, average_precision, mean_ranks
+from dmte.metrics import LINK_METRICS, RankedEdges
 from dmte.network import TextualNetwork
 from dmte.network.split import (
     Leaks,
@@ -38,21 +38,23 @@ from dmte.runtime.seeding import generator_for
 NUM_CANDIDATES = 100
 """Vertices a hidden edge's end is ranked among; draws of r under *published*, where the tables drew
 one, and more only cut the noise."""
-NUM_HITS = 10
 
 ScorePairs = Callable[[Tensor], Tensor]
 
 
-@dataclass(frozen=True, slots=True)
-class LinkScores:
-    """How well hidden edges were told from other pairs; 1 is perfect."""
+class LinkScores(dict[str, float]):
+    """The value of every metric of ``LINK_METRICS``, by its name.
 
-    auc: float
-    average_precision: float
-    mrr: float
-    """The mean of 1 / rank of a hidden edge's end among its candidates."""
-    hits_at_10: float
-    """The share of hidden edges whose end is among the ten best."""
+    >>> LinkScores(auc=0.9).auc
+    0.9
+    """
+
+    def __getattr__(self, name: str) -> float:
+        """Return a value by its name."""
+        try:
+            return self[name]
+        except KeyError as problem:
+            raise AttributeError(name) from problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,38 +75,32 @@ class LinkTask:
         return count_leaks(self.train, self.edges)
 
     def auc(self, scorer: PairScorer) -> float:
-        """Return how often ``scorer`` puts a hidden edge above a pair that is none."""
+        """Return the AUC of the scores of ``scorer``."""
         return self.evaluate(scorer.score).auc
 
     def evaluate(self, score: ScorePairs) -> LinkScores:
-        """Return every figure of what ``score`` says of the pairs."""
-        return self._figures(*(score(pairs) for pairs in self._asked()))
+        """Return every metric of the scores that ``score`` gives the pairs."""
+        return self._metrics(*(score(pairs) for pairs in self._pairs()))
 
     def evaluate_ways(self, scorer: PairScorer) -> dict[str, LinkScores]:
-        """Return the same of every way a fitted method can score, each pair looked at once."""
-        answers = [scores_by_way(scorer, pairs) for pairs in self._asked()]
-        return {way: self._figures(*(some[way] for some in answers)) for way in answers[0]}
+        """Return every metric for each way a fitted method can score, scoring each pair once."""
+        scores = [scores_by_way(scorer, pairs) for pairs in self._pairs()]
+        return {way: self._metrics(*(some[way] for some in scores)) for way in scores[0]}
 
-    def _asked(self) -> list[Int[Tensor, "pairs 2"]]:
+    def _pairs(self) -> list[Int[Tensor, "pairs 2"]]:
         sources = self.edges[:, :1].expand_as(self.candidates)
         others = torch.stack([sources, self.candidates], dim=2).flatten(0, 1)
         return [self.edges, self.non_edges, others]
 
-    def _figures(
+    def _metrics(
         self,
-        positive: Float[Tensor, " edges"],
-        negative: Float[Tensor, " edges"],
+        edges: Float[Tensor, " edges"],
+        non_edges: Float[Tensor, " edges"],
         others: Float[Tensor, " candidates"],
     ) -> LinkScores:
-        ranks = mean_ranks(positive, others.view(self.candidates.shape))
-        # The rank of an edge is one, plus the candidates that won, plus half of those that tied.
-        share_of_wins = float(1 - (ranks - 1).mean() / self.candidates.shape[1])
-        return LinkScores(
-            auc=share_of_wins if self.is_paired else auc(positive, negative),
-            average_precision=average_precision(positive, negative),
-            mrr=float((1 / ranks).mean()),
-            hits_at_10=float((ranks <= NUM_HITS).double().mean()),
-        )
+        candidates = others.view(self.candidates.shape)
+        ranked = RankedEdges(edges, non_edges, candidates, self.is_paired)
+        return LinkScores({name: metric.compute(ranked) for name, metric in LINK_METRICS.items()})
 
 
 def scores_by_way(

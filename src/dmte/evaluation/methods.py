@@ -1,31 +1,31 @@
 """DMTE and every baseline, by the name the command line uses."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, is_dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
 from dmte.baselines import BASELINES
-from dmte.embedding.method import Method, why_not
+from dmte.embedding.method import Method, NeedsMore, unavailable_reason
 from dmte.errors import ConfigError
 from dmte.runtime.spelling import propose
-from dmte.settings import RECIPES, VARIANTS, Settings
+from dmte.settings import RECIPES, VARIANTS
 from dmte.training.method import DmteMethod
 
 METHODS: Mapping[str, Method] = MappingProxyType(
     {
-        "dmte": DmteMethod.of(RECIPES["recommended"]),
-        "dmte-paper": DmteMethod.of(VARIANTS["word-average"]),
-        "dmte-paper-no-diffusion": DmteMethod.of(VARIANTS["no-diffusion"]),
-        "dmte-paper-text-only": DmteMethod.of(VARIANTS["text-only"]),
-        "dmte-paper-bilstm": DmteMethod.of(VARIANTS["bilstm"]),
+        "dmte": DmteMethod(RECIPES["recommended"]),
+        "dmte-paper": DmteMethod(VARIANTS["word-average"]),
+        "dmte-paper-no-diffusion": DmteMethod(VARIANTS["no-diffusion"]),
+        "dmte-paper-text-only": DmteMethod(VARIANTS["text-only"]),
+        "dmte-paper-bilstm": DmteMethod(VARIANTS["bilstm"]),
         **BASELINES,
     }
 )
 """DMTE in its four versions and every baseline."""
 
 ALL = "all"
-"""Stands for every method that can run here."""
+"""The name of all methods that can run here."""
 Task = Literal["links", "classes"]
 LINKS_ONLY: Mapping[str, str] = MappingProxyType(
     {"adamic-adar": "scores pairs and has no vectors to classify vertices by"}
@@ -43,37 +43,68 @@ NOT_FOR: Mapping[Task, Mapping[str, str]] = MappingProxyType(
 )
 """Methods that a task is not for, and why."""
 FROM_FEATURES: Mapping[str, Any] = MappingProxyType({"encoder": "features"})
-"""What changes about a version of DMTE where vertices come with features: it reads these."""
+"""The settings with which a version of DMTE reads features of the vertices."""
 
 
 def find_method(name: str) -> Method:
     """Return the method called ``name``.
 
     Raises:
-        ConfigError: There is none; names that come close are proposed.
+        ConfigError: No method has this name; the message proposes similar ones.
     """
     if name in METHODS:
         return METHODS[name]
     raise ConfigError(f"there is no method {name!r}; {propose(name, METHODS)}")
 
 
+def settings_of(method: Method) -> Any:
+    """Return the dataclass whose fields are the method's settings."""
+    return method.settings if isinstance(method, DmteMethod) else method
+
+
+def configure(method: Method, changes: Mapping[str, Any]) -> Method:
+    """Return the method with other settings.
+
+    Raises:
+        ConfigError: The method has no settings, or a value is out of range.
+    """
+    settings = settings_of(method)
+    if not is_dataclass(settings) or isinstance(settings, type):
+        raise ConfigError(f"{type(method).__name__} has no settings")
+    changed: Any = replace(settings, **changes)
+    return DmteMethod(changed) if isinstance(method, DmteMethod) else changed
+
+
+def describe_settings(method: Method) -> dict[str, Any]:
+    """Return every setting as plain values, with the method's dependency if it has one."""
+    settings = settings_of(method)
+    has_fields = is_dataclass(settings) and not isinstance(settings, type)
+    described = asdict(settings) if has_fields else {}
+    return described | ({"needs": method.dependency_id()} if isinstance(method, NeedsMore) else {})
+
+
 def reads_features(name: str) -> bool:
     """Return whether the method is a version of DMTE, which takes features in place of texts."""
-    return isinstance(find_method(name), Settings)
+    return isinstance(find_method(name), DmteMethod)
+
+
+def settings_for_features(name: str) -> dict[str, Any]:
+    """Return the settings with which a method reads features; none if it reads texts anyway."""
+    return dict(FROM_FEATURES) if reads_features(name) else {}
 
 
 def why_no_features(name: str) -> str | None:
-    """Return why a version of DMTE cannot take features in place of texts, or none if it can.
+    """Return why a version of DMTE cannot take features in place of texts, or None.
 
-    Other methods go on reading texts, and have no reason either.
+    None also for other methods, which continue to read the texts.
     """
     method = find_method(name)
-    if not isinstance(method, Settings):
+    if not isinstance(method, DmteMethod):
         return None
-    if method.encoder_traits.reads_order:
+    if method.settings.encoder_traits.reads_order:
         return "features are read by the encoder 'features' and by no other, and this is a Bi-LSTM"
     try:
-        replace(method, **FROM_FEATURES)
+        configure(method, FROM_FEATURES)
     except ConfigError as problem:
         return str(problem)
     return None
@@ -82,11 +113,11 @@ def why_no_features(name: str) -> str | None:
 def choose_methods(
     names: Sequence[str], *, task: Task | None = None, from_features: bool = False
 ) -> list[str]:
-    """Return the names, ``all`` standing for every method that can run here, and for the task.
+    """Return the names, with ``all`` replaced by every method that can run here and suits the task.
 
     Raises:
-        ConfigError: There is no name, or one is no method's, or that method is not for the task, or
-            cannot read the features there are.
+        ConfigError: No name was given, a method does not exist, does not suit the task, or cannot
+            read features.
     """
     if not names:
         raise ConfigError(f"give at least one method: {ALL}, or some of {', '.join(METHODS)}")
@@ -109,13 +140,13 @@ def choose_methods(
 def left_out(
     names: Sequence[str], *, task: Task | None = None, from_features: bool = False
 ) -> dict[str, str]:
-    """Return the methods that ``all`` among the names does not stand for, and why not."""
+    """Return the methods that ``all`` among the names leaves out, with the reasons."""
     if ALL not in names:
         return {}
     others = {} if task is None else {name: f"it {why}" for name, why in NOT_FOR[task].items()}
     reasons = {
         name: others.get(name)
-        or why_not(method)
+        or unavailable_reason(method)
         or (why_no_features(name) if from_features else None)
         for name, method in METHODS.items()
     }

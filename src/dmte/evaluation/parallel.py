@@ -1,4 +1,4 @@
-"""Many cells, on all cores.
+"""Many jobs, on all cores.
 
 Every worker is a process of one thread: on two cores two fits side by side finish earlier than one
 after the other with two threads each, and the results do not depend on the number of cores.
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from dmte.errors import DmteError, TrainingError
-from dmte.evaluation.jobs import Cell
+from dmte.evaluation.jobs import Job
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import Labels
 from dmte.runtime.progress import report_to
@@ -43,7 +43,7 @@ def available_cores() -> int:
 class Underway(NamedTuple):
     """A fit that is being made."""
 
-    cell: Cell
+    job: Job
     seconds: float
     """Since it began."""
     share: float
@@ -51,44 +51,44 @@ class Underway(NamedTuple):
 
 
 class Shares:
-    """How far every cell is: memory that workers write to and their parent reads."""
+    """How far every job is: memory that workers write to and their parent reads."""
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
-        self._cells = cells
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self._cells = jobs
         self._begun, self._shares, self._taken = (
-            _CONTEXT.RawArray("d", len(cells)) for _ in range(3)
+            _CONTEXT.RawArray("d", len(jobs)) for _ in range(3)
         )
 
     @property
     def arrays(self) -> tuple[Any, Any, Any]:
-        """What a worker writes: when each cell began, or zero, how far it is, how long it took."""
+        """What a worker writes: when each job began, or zero, how far it is, how long it took."""
         return self._begun, self._shares, self._taken
 
-    def seconds(self, cell: Cell) -> float:
-        """Return how long one of the cells took by the clock, what is asked of the fit included."""
+    def seconds(self, job: Job) -> float:
+        """Return how long one of the jobs took by the clock, what is asked of the fit included."""
         return next(
-            float(taken) for one, taken in zip(self._cells, self._taken, strict=True) if one is cell
+            float(taken) for one, taken in zip(self._cells, self._taken, strict=True) if one is job
         )
 
     def underway(self) -> list[Underway]:
         """Return the fits that are being made, the one that has taken longest first."""
         now = time.time()
         found = [
-            Underway(cell, now - begun, share)
-            for cell, begun, share in zip(self._cells, self._begun, self._shares, strict=True)
+            Underway(job, now - begun, share)
+            for job, begun, share in zip(self._cells, self._begun, self._shares, strict=True)
             if begun
         ]
         return sorted(found, key=lambda fit: -fit.seconds)
 
 
-def run_cells(
-    cells: Sequence[Cell],
+def run_jobs(
+    jobs: Sequence[Job],
     read: ReadNetwork,
     workers: int,
     shares: Shares | None = None,
     refusals: dict[str, str] | None = None,
-) -> Iterator[tuple[Cell, dict[str, Any]]]:
-    """Yield every cell with its result, as they finish; ``read`` gives a worker the network.
+) -> Iterator[tuple[Job, dict[str, Any]]]:
+    """Yield every job with its result, as they finish; ``read`` gives a worker the network.
 
     A result says under ``made`` what made it. How far the fits are is in ``shares``, for whoever
     looks meanwhile. Where ``refusals`` are given, a method that cannot learn from the network is
@@ -97,14 +97,14 @@ def run_cells(
     Raises:
         TrainingError: A worker died, usually for want of memory.
     """
-    if not cells:
+    if not jobs:
         return
     others = set(multiprocessing.active_children())
-    arrays = (shares or Shares(cells)).arrays
+    arrays = (shares or Shares(jobs)).arrays
     pool = ProcessPoolExecutor(
-        min(workers, len(cells)), _CONTEXT, initializer=_begin_work, initargs=(read, arrays)
+        min(workers, len(jobs)), _CONTEXT, initializer=_begin_work, initargs=(read, arrays)
     )
-    waiting = {pool.submit(_work, cell, number): cell for number, cell in enumerate(cells)}
+    waiting = {pool.submit(_work, job, number): job for number, job in enumerate(jobs)}
     try:
         for done in as_completed(waiting):
             try:
@@ -161,22 +161,22 @@ def _unpack(
 
 
 class Timetable:
-    """How long the cells that are left will take, by those of the same method that are done."""
+    """How long the jobs that are left will take, by those of the same method that are done."""
 
-    def __init__(self, cells: Sequence[Cell], workers: int) -> None:
-        self._left = Counter(cell.method for cell in cells)
+    def __init__(self, jobs: Sequence[Job], workers: int) -> None:
+        self._left = Counter(job.method for job in jobs)
         self._taken: dict[str, list[float]] = {}
         self._workers = workers
 
     @property
     def done(self) -> int:
-        """How many cells are done."""
+        """How many jobs are done."""
         return sum(map(len, self._taken.values()))
 
-    def note(self, cell: Cell, seconds: float) -> None:
-        """Take down that a cell is done."""
-        self._left[cell.method] -= 1
-        self._taken.setdefault(cell.method, []).append(seconds)
+    def note(self, job: Job, seconds: float) -> None:
+        """Take down that a job is done."""
+        self._left[job.method] -= 1
+        self._taken.setdefault(job.method, []).append(seconds)
 
     def seconds_left(self, underway: Sequence[Underway] = ()) -> float:
         """Return the seconds until all are done; a method not yet seen is taken for the average.
@@ -187,7 +187,7 @@ class Timetable:
         typical = fmean(means.values()) if means else 0.0
         total = sum(count * means.get(method, typical) for method, count in self._left.items())
         for fit in underway:
-            mean = means.get(fit.cell.method, typical)
+            mean = means.get(fit.job.method, typical)
             # What is fitted may have to be scored yet, which can take longer than the fit.
             total -= fit.share * mean if 0 < fit.share < 1 else min(fit.seconds, mean)
         return max(total, 0.0) / self._workers
@@ -198,14 +198,14 @@ def _told_by(underway: Sequence[Underway]) -> dict[str, float]:
     told: dict[str, list[float]] = {}
     for fit in underway:
         if fit.share:
-            told.setdefault(fit.cell.method, []).append(fit.seconds / fit.share)
+            told.setdefault(fit.job.method, []).append(fit.seconds / fit.share)
     return {method: fmean(times) for method, times in told.items()}
 
 
 _networks: list[TextualNetwork] = []
 """In a worker: the network it was given."""
 _arrays: list[Any] = []
-"""In a worker: where it writes when each cell began, how far it is and how long it took."""
+"""In a worker: where it writes when each job began, how far it is and how long it took."""
 
 
 def _begin_work(read: ReadNetwork, arrays: tuple[Any, Any, Any]) -> None:
@@ -226,14 +226,14 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
-def _work(cell: Cell, number: int) -> dict[str, Any]:
+def _work(job: Job, number: int) -> dict[str, Any]:
     begun, shares, taken = _arrays
     begun[number] = time.time()
     try:
         with report_to(partial(shares.__setitem__, number)):
-            return cell.run(_networks[0]) | {"made": build_info()}
+            return job.run(_networks[0]) | {"made": build_info()}
     except DmteError as problem:
-        raise type(problem)(f"{cell.title()}: {problem}") from problem
+        raise type(problem)(f"{job.title()}: {problem}") from problem
     finally:
         taken[number] = time.time() - begun[number]
         begun[number] = 0.0

@@ -13,27 +13,25 @@ from dmte.embedding.method import NeedsMore
 from dmte.evaluation.classification import LABEL_FRACTIONS
 from dmte.evaluation.jobs import (
     DIGITS,
-    Cell,
-    ClassCell,
-    LinkCell,
-    class_cells,
-    describe_settings,
-    link_cells,
+    ClassJob,
+    Job,
+    LinkJob,
+    class_jobs,
+    link_jobs,
 )
-from dmte.evaluation.methods import METHODS
+from dmte.evaluation.methods import METHODS, describe_settings
+from dmte.metrics import CLASS_METRICS, LINK_METRICS
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment, machine
 
 CONFIDENCE = 0.95
-
-LINK_FIGURES = ("auc", "average_precision", "mrr", "hits_at_10")
-
-CLASS_FIGURES = ("macro_f1", "micro_f1")
+LINK_FIGURES, CLASS_FIGURES = tuple(LINK_METRICS), tuple(CLASS_METRICS)
+"""The names of the metrics, the one that heads the tables first."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """What fits and scores are computed with, besides torch."""
 
-Results = Iterable[tuple[Cell, Mapping[str, Any]]]
+Results = Iterable[tuple[Job, Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +66,9 @@ def summarize(values: Sequence[float]) -> Summary:
 def link_results(results: Results) -> list[dict[str, Any]]:
     """Return a row per method, protocol, training fraction and way to score."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for cell, result in _by_seed(results, LinkCell):
+    for job, result in _by_seed(results, LinkJob):
         for way in result["scores"]:
-            key = (cell.method, _settings_key(cell), cell.protocol, cell.train_fraction, way)
+            key = (job.method, _settings_key(job), job.protocol, job.train_fraction, way)
             groups.setdefault(key, []).append(result)
     return [
         {
@@ -80,7 +78,7 @@ def link_results(results: Results) -> list[dict[str, Any]]:
             "train_fraction": fraction,
             "score": way,
         }
-        | _figures([result["scores"][way] for result in group], LINK_FIGURES)
+        | _figures([result["scores"][way] for result in group], LINK_METRICS)
         | _costs(group)
         | {
             name: round(statistics.fmean(result[name] for result in group), 1)
@@ -93,12 +91,12 @@ def link_results(results: Results) -> list[dict[str, Any]]:
 def class_results(results: Results) -> list[dict[str, Any]]:
     """Return a row per method and share of labelled vertices."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for cell, result in _by_seed(results, ClassCell):
+    for job, result in _by_seed(results, ClassJob):
         for share in result["scores"]:
-            groups.setdefault((cell.method, _settings_key(cell), share), []).append(result)
+            groups.setdefault((job.method, _settings_key(job), share), []).append(result)
     return [
         {"method": method, "settings": dict(settings), "label_fraction": float(share)}
-        | _figures([result["scores"][share] for result in group], CLASS_FIGURES)
+        | _figures([result["scores"][share] for result in group], CLASS_METRICS)
         | _costs(group)
         for (method, settings, share), group in groups.items()
     ]
@@ -111,8 +109,8 @@ def median_seconds(results: Results) -> dict[str, float]:
     the machine does; a mean follows these, and a median does not.
     """
     seconds: dict[str, list[float]] = {}
-    for cell, result in results:
-        seconds.setdefault(cell.method, []).append(result["fit_seconds"])
+    for job, result in results:
+        seconds.setdefault(job.method, []).append(result["fit_seconds"])
     return {method: round(statistics.median(taken), 2) for method, taken in seconds.items()}
 
 
@@ -138,10 +136,10 @@ def evaluate_links(
         SplitError: The network cannot be split so.
     """
     has_features = network.features is not None
-    cells = link_cells(
+    jobs = link_jobs(
         "", methods, train_fractions, [protocol], num_seeds, from_features=has_features
     )
-    return link_results((cell, cell.run(network)) for cell in cells)
+    return link_results((job, job.run(network)) for job in jobs)
 
 
 def evaluate_classes(
@@ -160,51 +158,56 @@ def evaluate_classes(
         SplitError: The labels of the network cannot be split so.
     """
     has_features = network.features is not None
-    cells = class_cells("", methods, label_fractions, num_seeds, from_features=has_features)
-    return class_results((cell, cell.run(network)) for cell in cells)
+    jobs = class_jobs("", methods, label_fractions, num_seeds, from_features=has_features)
+    return class_results((job, job.run(network)) for job in jobs)
 
 
-def provenance(cells: Iterable[Cell]) -> dict[str, Any]:
-    """Return versions and machine of this process, and the cells' seeds and methods' settings."""
-    cells = list(cells)
+def provenance(jobs: Iterable[Job]) -> dict[str, Any]:
+    """Return versions and machine of this process, and the jobs' seeds and methods' settings."""
+    jobs = list(jobs)
     return {
         "versions": environment()["versions"] | {name: version(name) for name in LIBRARIES},
         "threads": 1,
         "machine": machine(),
-        "seeds": sorted({cell.seed for cell in cells}),
-        "settings": {cell.method: _own_settings(cell) for cell in cells},
+        "seeds": sorted({job.seed for job in jobs}),
+        "settings": {job.method: _own_settings(job) for job in jobs},
     }
 
 
 def made_by(results: Results) -> list[dict[str, Any]]:
-    """Return how many cells every maker made, the busiest first; none is known of older ones."""
+    """Return how many jobs every maker made, the busiest first; none is known of older ones."""
     makers = Counter(json.dumps(result.get("made")) for _, result in results)
     return [{"by": json.loads(made), "cells": count} for made, count in makers.most_common()]
 
 
-def _own_settings(cell: Cell) -> dict[str, Any]:
-    """Return a method's settings without what a cell changes, which every row says."""
-    method = cell.configured_method()
-    if isinstance(method, NeedsMore):  # What it needs may not be here; its cells say what it was.
+def _own_settings(job: Job) -> dict[str, Any]:
+    """Return a method's settings without what a job changes, which every row says."""
+    method = job.configured_method()
+    if isinstance(method, NeedsMore):  # What it needs may not be here; its jobs say what it was.
         return describe_settings(method)
-    return describe_settings(replace(cell, settings={}).configured_method())
+    return describe_settings(replace(job, settings={}).configured_method())
 
 
-def _by_seed(results: Results, kind: type[Cell]) -> list[tuple[Any, Mapping[str, Any]]]:
-    """Return the cells of one kind by method and seed, whichever was done first."""
+def _by_seed(results: Results, kind: type[Job]) -> list[tuple[Any, Mapping[str, Any]]]:
+    """Return the jobs of one kind by method and seed, whichever was done first."""
     order = {name: position for position, name in enumerate(METHODS)}
     return sorted(
-        ((cell, result) for cell, result in results if isinstance(cell, kind)),
+        ((job, result) for job, result in results if isinstance(job, kind)),
         key=lambda pair: (order[pair[0].method], pair[0].seed),
     )
 
 
-def _settings_key(cell: Cell) -> tuple[tuple[str, Any], ...]:
-    return tuple(sorted(cell.settings.items()))
+def _settings_key(job: Job) -> tuple[tuple[str, Any], ...]:
+    return tuple(sorted(job.settings.items()))
 
 
-def _figures(scores: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, Any]:
-    return {name: asdict(summarize([score[name] for score in scores])) for name in names}
+def _figures(scores: Sequence[Mapping[str, float]], names: Iterable[str]) -> dict[str, Any]:
+    """Summarize every metric that all results have; earlier ones may lack a new metric."""
+    return {
+        name: asdict(summarize([score[name] for score in scores]))
+        for name in names
+        if all(name in score for score in scores)
+    }
 
 
 def _costs(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -12,19 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dmte.errors import ConfigError, StorageError
-from dmte.evaluation.summary import CLASS_FIGURES, LINK_FIGURES
+from dmte.metrics import CLASS_METRICS, LINK_METRICS, Metric, find_metric
 from dmte.model.history import TOO_FEW, History, Kept, kept
 from dmte.plotting.figure import COLORS, Line, Panel, draw_panels
 
-MEASURES: Mapping[str, str] = {
-    "auc": "AUC",
-    "average_precision": "average precision",
-    "mrr": "MRR",
-    "hits_at_10": "Hits@10",
-    "macro_f1": "Macro-F1",
-    "micro_f1": "Micro-F1",
-}
-"""Display name of every measure in a result file."""
 MIN_BAND_SEEDS = 3
 """Seeds needed for a band; with two, Student's interval is twelve times their difference."""
 FRACTIONS: Mapping[str, str] = {
@@ -154,15 +145,16 @@ def result_panels(
     if fraction is None:
         raise ConfigError(f"results must have {' or '.join(FRACTIONS)} to be drawn")
     measure = _known_measure(rows, measure)
+    metric = find_metric(measure)
     rows = _of_methods(rows, methods)
     panels = []
     for protocol in dict.fromkeys(row.get("protocol", "") for row in rows):
         own = [row for row in rows if row.get("protocol", "") == protocol]
-        lines = _lines(own, fraction, measure)
-        lines.sort(key=lambda line: -line.y[-1])
+        lines = _lines(own, fraction, measure, metric)
+        lines.sort(key=lambda line: line.y[-1], reverse=metric.higher_is_better)
         panels.append((protocol and f"{protocol} protocol", lines))
     chosen = {line.name for line in panels[0][1][: len(COLORS)]}
-    names = (FRACTIONS[fraction], f"{MEASURES[measure]}, %")
+    names = (FRACTIONS[fraction], ", ".join(filter(None, (metric.title, metric.unit))))
     return [
         Panel(
             title,
@@ -181,7 +173,7 @@ def _rows(results: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _known_measure(rows: Sequence[Mapping[str, Any]], measure: str | None) -> str:
-    available = [name for name in (*LINK_FIGURES, *CLASS_FIGURES) if name in rows[0]]
+    available = [name for name in (*LINK_METRICS, *CLASS_METRICS) if name in rows[0]]
     if not available:
         raise ConfigError("the results contain no measure that can be drawn")
     if measure is not None and measure not in available:
@@ -199,7 +191,9 @@ def _of_methods(
     return [row for row in rows if not methods or row["method"] in methods]
 
 
-def _lines(rows: Sequence[Mapping[str, Any]], fraction: str, measure: str) -> list[Line]:
+def _lines(
+    rows: Sequence[Mapping[str, Any]], fraction: str, measure: str, metric: Metric
+) -> list[Line]:
     """Build one line per method, or per method and settings if it has results for several."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in rows:
@@ -214,8 +208,10 @@ def _lines(rows: Sequence[Mapping[str, Any]], fraction: str, measure: str) -> li
             Line(
                 method if all_methods.count(method) == 1 else f"{method}, {settings}",
                 x=[100 * row[fraction] for row in own],
-                y=[100 * figure["mean"] for figure in figures],
-                band=[_band(figure) for figure in figures] if max(counts) >= MIN_BAND_SEEDS else (),
+                y=[metric.scale * figure["mean"] for figure in figures],
+                band=[_band(figure, metric) for figure in figures]
+                if max(counts) >= MIN_BAND_SEEDS
+                else (),
                 seeds=(min(counts), max(counts)),
             )
         )
@@ -224,12 +220,14 @@ def _lines(rows: Sequence[Mapping[str, Any]], fraction: str, measure: str) -> li
     return [dataclasses.replace(line, name=f"{line.name} ({_span(line.seeds)})") for line in lines]
 
 
-def _band(figure: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the 95 % interval in percent, clipped to 0 to 100; NaN with too few seeds."""
+def _band(figure: Mapping[str, Any], metric: Metric) -> tuple[float, float]:
+    """Return the 95 % interval, percentages clipped to 0 to 100; NaN with too few seeds."""
     if len(figure["values"]) < MIN_BAND_SEEDS or not figure["interval"]:
         return math.nan, math.nan
     low, high = figure["interval"]
-    return 100 * max(low, 0.0), 100 * min(high, 1.0)
+    if metric.unit:
+        low, high = max(low, 0.0), min(high, 1.0)
+    return metric.scale * low, metric.scale * high
 
 
 def _seeds_note(panels: Sequence[Panel]) -> str:

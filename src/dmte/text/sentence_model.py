@@ -43,9 +43,6 @@ BATCH_SIZE = 32
 
 FINGERPRINT_LENGTH = 12
 
-PACKAGE_BYTES = {"model2vec": 40_000_000, "sentence_transformers": 300_000_000}
-"""Approximate memory of each package with one batch (all-MiniLM-L6-v2: 250 to 300 MB)."""
-
 Encode = Callable[[Sequence[str]], Float[Tensor, "texts dim"]]
 
 

@@ -1,8 +1,7 @@
-"""What training takes, said before it is done.
+"""Memory of a training, counted from the sizes of its tables before any of them is made.
 
-Memory is counted from the sizes of the tables, before any of them is made: in bytes, with N
-vertices of which M take part in training, E edges, W words, T of them in all texts, G groups of
-letters where these are read, and tables of width d, it is the most of
+In bytes, with N vertices of which M take part in training, E edges, W words, T words in all texts,
+G character n-grams if these are read, and tables of width d, it is the largest of
 
     the search for directions    3 · 4 (W + G + N) d                  spectral texts only
     a step                       4 (2H + 21) M d and Adam's tables, 16 for every parameter; where
@@ -14,40 +13,26 @@ on top of what is kept; without a structure half there are 11 tables instead of 
 activation H instead of 2H. The numbers of tables were counted in the code and set right by
 measuring; ``tests/test_estimate.py`` holds them to a quarter of what a process really takes, which
 by itself differs by a tenth from run to run.
-
-Time is measured: training is set up, a few steps and looks are made, and the fastest are multiplied
-by the steps of an epoch and by as many epochs as may be made. Of a large network two smaller ones
-are tried instead, with as many edges and words a vertex, and what they take is drawn out in a
-straight line. Where training stops early, it takes less.
 """
 
 import math
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
-
-import torch
 
 from dmte.diffusion.operators import ACTIVATIONS
-from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds, smaller_network
 from dmte.errors import TrainingError
 from dmte.kernels.pair_scores import CHUNK
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import available_bytes
-from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
 from dmte.text import ENCODERS, tokenized
 from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
 from dmte.training.auto_settings import WIDTHS, auto_letters, auto_word_weights, num_folds
 from dmte.training.edges import MAX_UNLINKED
 from dmte.training.fold import MAX_NEGATIVE_POOL, samples_all_vertices
-from dmte.training.run import TrainingRun
 from dmte.training.validation import num_validation_edges
 
-NUM_STEPS = 4  # The first also sets up Adam and warms the allocator.
-TRIED = (4096, 16384)
-"""Vertices of the networks that are tried in place of one that is larger than both."""
+FLOAT_BYTES = 4
 SCORED_AT_ONCE = 1 << 16
 """Pairs of a look whose rows are held together."""
 NARROWER = (512, 256, 128, 64, 32)
@@ -199,58 +184,6 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
         looking += (sizes.words + 2 * sizes.vertices) * width
     states = ENCODERS[settings.encoder].step_numbers(sizes.vertices, sizes.tokens, width)
     return max(tables + gathered + states, looking + pairs)
-
-
-def estimate(network: TextualNetwork, settings: Settings) -> Cost:
-    """Return what training ``network`` takes.
-
-    Raises:
-        TrainingError: The network cannot be trained on at all.
-    """
-    sizes = Sizes.of(network, settings)
-    memory = memory_bytes(sizes, settings)
-    # Smaller networks would have more folds, and their words' weights learned.
-    settings = replace(settings, folds=sizes.folds, word_weights=sizes.auto_word_weights)
-    # Of a smaller network a step scores fewer edges too, so that all of its work grows alike.
-    scored = settings.edges_per_step(max(1, sizes.edges - sizes.judging)) / sizes.vertices
-    if sizes.vertices <= max(TRIED):
-        start, step, once, num_edges = _tried(network, settings, scored)
-    else:
-        few, many = (_tried(smaller_network(network, size), settings, scored) for size in TRIED)
-        grown = (sizes.vertices - TRIED[1]) / (TRIED[1] - TRIED[0])
-        start, step, once, num_edges = (
-            larger + max(0.0, larger - smaller) * grown
-            for smaller, larger in zip(few, many, strict=True)
-        )
-    num_steps = math.ceil(num_edges / (scored * sizes.vertices))
-    epoch = (step * num_steps + once) * sizes.folds
-    return Cost(memory, start + epoch * settings.epochs, epoch_seconds=epoch)
-
-
-class _Tried(NamedTuple):
-    """What a network shows that is tried: each of these grows with the vertices."""
-
-    start_seconds: float
-    step_seconds: float
-    once_seconds: float
-    """What an epoch does once: leaving words out, and looking at held-back edges."""
-    num_edges: float
-    """Those learned from."""
-
-
-def _tried(network: TextualNetwork, settings: Settings, scored: float) -> _Tried:
-    """Set a network up and make a few steps, in which ``scored`` edges a vertex are scored."""
-    began = time.perf_counter()
-    run = TrainingRun(network, settings, seed=0)
-    start = time.perf_counter() - began
-    if run.is_done:
-        return _Tried(start, 0.0, 0.0, 0.0)
-    fold = run.folds[0]
-    batch = torch.arange(min(math.ceil(scored * network.num_vertices), run.num_edges))
-    step = fastest_seconds(lambda: fold.step(batch, generator_for(0, "estimate")), NUM_STEPS)
-    words = fastest_seconds(lambda: fold.leave_words_out(0), NUM_STEPS)
-    look = fastest_seconds(lambda: fold.validate(0), NUM_STEPS)
-    return _Tried(start, step, words + look / settings.validate_every, run.num_edges)
 
 
 def refuse_too_large(

@@ -18,44 +18,25 @@ A vertex without edges keeps its walker, so its text half is made of its own tex
 half is zero. An empty text adds nothing; diffused, the texts of the neighbors do.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 
-from dmte.embedding.cost import Cost
 from dmte.embedding.embedding import Embedding
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import finish, track
 from dmte.settings import Settings
-from dmte.training.estimate import estimate
 from dmte.training.run import TrainingRun
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DmteMethod(Settings):
+@dataclass(frozen=True, slots=True)
+class DmteMethod:
     """DMTE by the recommended recipe unless the settings say otherwise."""
 
-    @classmethod
-    def of(cls, settings: Settings) -> "DmteMethod":
-        """Return the method with these settings."""
-        return cls(
-            **{setting.name: getattr(settings, setting.name) for setting in fields(settings)}
-        )
-
-    def settings(self) -> Settings:
-        """Return the settings alone."""
-        return Settings.from_dict(self.to_dict())
+    settings: Settings = field(default_factory=Settings)
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
         """Return one vector per vertex of ``network``."""
         return self.train(network, seed).embedding
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from a few steps.
-
-        Raises:
-            TrainingError: There is too little to learn from.
-        """
-        return estimate(network, self.settings())
 
     def train(self, network: TextualNetwork, seed: int) -> TrainedModel:
         """Return the trained model, which can do more than its vectors can.
@@ -63,10 +44,10 @@ class DmteMethod(Settings):
         Raises:
             TrainingError: There is too little to learn from, or the loss diverged.
         """
-        run = TrainingRun(network, self.settings(), seed)
+        run = TrainingRun(network, self.settings, seed)
         reports = run.epochs()
-        for _ in track(range(self.epochs)):
-            if next(reports, None) is None:  # The held-back edges said to stop.
+        for _ in track(range(self.settings.epochs)):
+            if next(reports, None) is None:  # Early stopping.
                 finish()
                 break
         return run.result()

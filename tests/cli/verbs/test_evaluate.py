@@ -15,11 +15,12 @@ import torch
 
 from dmte.cli import main
 from dmte.cli import reproduce_job as reproducing
+from dmte.cli.score_tables import leaks, side_by_side
 from dmte.cli.verbs import reproduce as verb
-from dmte.cli.verbs.evaluate import leaks, numbers, side_by_side
+from dmte.cli.verbs.evaluate import numbers
 from dmte.evaluation.jobs import Cell
 from dmte.evaluation.paper.targets import TARGETS, journal_of
-from dmte.evaluation.summary import LINK_FIGURES
+from dmte.metrics import LINK_METRICS
 from dmte.network import TextualNetwork, read_folder, write_folder
 from dmte.network.datasets import DATASETS, DataFile, blob_id
 from dmte.network.synthetic import PlantedTopics
@@ -60,7 +61,7 @@ def alone(inside: Run, data: Path) -> Run:
 
 def made_up(cell: Cell) -> dict[str, Any]:
     """Return a result of the cell that no fit was made for."""
-    figures = dict.fromkeys(LINK_FIGURES, 0.9 if cell.method == "dmte" else 0.8)
+    figures = dict.fromkeys(LINK_METRICS, 0.9 if cell.method == "dmte" else 0.8)
     costs = {"fit_seconds": 1.0, "peak_mb": 1}
     leaks = {"hidden_edges": 9, "self_loops": 0, "trained_on": 0}
     return {"scores": {"dot": figures}} | costs | leaks
@@ -166,7 +167,7 @@ def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(
     ]
     assert wide.splitlines()[1].index("90.0") == wide.splitlines()[2].index("70.0")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    monkeypatch.setattr("dmte.cli.verbs.evaluate.terminal_width", lambda: 30)
+    monkeypatch.setattr("dmte.cli.score_tables.terminal_width", lambda: 30)
     first, second = side_by_side(rows, "auc", [0.15, 0.5]).split("\n\n")
     assert first.splitlines()[1].split() == ["tfidf", "80.0", "1.0"]
     assert second.splitlines()[1].split() == ["tfidf", "90.0", "1.0"]
@@ -259,14 +260,14 @@ def test_nothing_is_reproduced_from_files_that_are_not_the_published_ones(
     assert "'dmte datasets download hepth'" in line
 
 
-def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
+def test_a_dry_run_counts_the_fits_and_makes_none(
     published: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("DMTE_DATA", str(published))
-    monkeypatch.setattr("dmte.evaluation.parallel.run_cells", None)
+    monkeypatch.setattr("dmte.evaluation.parallel.run_jobs", None)
 
     def run(*arguments: str) -> str:
         with pytest.raises(SystemExit) as stopped:
@@ -274,30 +275,38 @@ def test_a_dry_run_says_what_it_would_take_and_fits_nothing(
         assert stopped.value.code == 0
         return capsys.readouterr().out
 
-    links = run("evaluate", "links", "hepth", "--methods", "tfidf,random", "--workers", "2")
-    assert [line.split()[:2] for line in links.splitlines()[3:5]] == [
-        ["tfidf", "10"],
-        ["random", "10"],
+    links = run("evaluate", "links", "hepth", "--methods", "tfidf,random")
+    assert [line.split() for line in links.splitlines()[3:5]] == [
+        ["tfidf", "50", "%", "strict", "10"],
+        ["random", "50", "%", "strict", "10"],
     ]
-    assert "20 fits, about 0:00:0" in links
-    assert "Scoring what is fitted comes on top. Nothing was fitted." in links
+    assert links.endswith("20 fits. Nothing was fitted.\n")
     report = json.loads(run("evaluate", "classes", "concepts", "--methods", "lsa", "--json"))
     (planned,) = report["plan"]
     assert (planned["method"], planned["num_fits"]) == ("lsa", 10)
-    assert planned["seconds"] > 0
+    assert planned["recorded_seconds"] is None
     labels = run("evaluate", "classes", "concepts", "--methods", "tridnr-labels", "--seeds", "1")
-    assert "4 fits, about" in labels
+    assert "4 fits" in labels
     out = tmp_path / "out"
     table = run("reproduce", "hepth-links", "--methods", "tfidf", "--quick", "--out", str(out))
     assert "12 fits" in table
+    assert "recorded" not in table
     assert not out.exists()
+    target = TARGETS["hepth-links"]
+    journal, cells = journal_of(out, target), target.cells(read_folder(published / "hepth"))
+    done = next(cell for cell in cells if cell.method == "tfidf")
+    with journal.growing():
+        journal.add(done, {**made_up(done), "fit_seconds": 77.7})
+    table = run("reproduce", "hepth-links", "--methods", "tfidf", "--quick", "--out", str(out))
+    assert "11 fits" in table
+    assert [line.split()[-1] for line in table.splitlines() if done.condition in line] == ["77.7"]
     monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
     some = ("--methods", "sentence,tfidf", "--quick", "--out", str(out), "--dry-run")
     with pytest.raises(SystemExit):
         main(["reproduce", "hepth-links", *some])
     said = capsys.readouterr()
     assert "sentence: left out, no sentence encoder was given" in said.err
-    assert "12 fits" in said.out
+    assert "11 fits" in said.out
 
 
 @pytest.mark.usefixtures("published")

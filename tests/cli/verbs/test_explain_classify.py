@@ -27,7 +27,7 @@ def models(cli_folder: Path, concepts_model: Path, network: TextualNetwork) -> N
     """A model of the other kind beside that of the fixture, in the folder ``bilstm``."""
     assert concepts_model.parent == cli_folder
     bilstm = replace(VARIANTS["bilstm"], dim=16, epochs=1)
-    DmteMethod.of(bilstm).train(network, seed=0).save(cli_folder / "bilstm")
+    DmteMethod(bilstm).train(network, seed=0).save(cli_folder / "bilstm")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dmte.errors import StorageError
-from dmte.evaluation import LinkCell
+from dmte.evaluation.jobs import LinkCell
 from dmte.evaluation.paper.journal import Journal
 from dmte.storage.journal import append_line
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dmte.evaluation import Cell, ClassCell, LinkCell
+from dmte.evaluation.jobs import Cell, ClassCell, LinkCell
 from dmte.evaluation.paper.aims import FLOORS, aims, outcome, reached
 from dmte.evaluation.paper.case_study import CaseCell
 from dmte.evaluation.paper.lookup import find_row
@@ -35,7 +35,7 @@ AHEAD_OF_THE_RECIPE = {
 """Every figure in which another method is better; one that no longer is has to go."""
 
 
-CELLS: dict[str, type[Cell]] = {one.__name__: one for one in (LinkCell, ClassCell, CaseCell)}
+CELLS: dict[str, type[Cell]] = {one.kind: one for one in (LinkCell, ClassCell, CaseCell)}
 
 
 @pytest.mark.parametrize("target", [path.parent.name for path in RESULTS.glob("*/cells.jsonl")])

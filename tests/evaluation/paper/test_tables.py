@@ -29,7 +29,7 @@ def test_a_row_is_complete(row: Experiment) -> None:
     assert all(50 < figure < 100 for figure in row.printed.values())
     assert row.network in DATASETS
     if row.variant is not None:
-        assert METHODS[row.method].settings() == VARIANTS[row.variant]  # type: ignore[attr-defined]
+        assert METHODS[row.method].settings == VARIANTS[row.variant]  # type: ignore[attr-defined]
 
 
 def printed_tables(tex: str) -> dict[tuple[int, str], list[float]]:

@@ -12,8 +12,8 @@ import torch
 
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError
-from dmte.evaluation import METHODS, ClassCell, LinkCell
-from dmte.evaluation.jobs import EVERY_EDGE
+from dmte.evaluation import METHODS
+from dmte.evaluation.jobs import EVERY_EDGE, ClassCell, LinkCell
 from dmte.evaluation.paper.case_study import PRINTED, QUERY, CaseCell
 from dmte.evaluation.paper.journal import Journal
 from dmte.evaluation.paper.page import SECTIONS, document, section
@@ -126,7 +126,7 @@ def test_every_method_that_fits_is_classified(planted: TextualNetwork) -> None:
 def test_hops_are_the_first_of_the_weights(planted: TextualNetwork) -> None:
     lengths = {len(cell.settings["hop_weights"]) for cell in TARGETS["hops"].cells(planted)}
     assert lengths == set(range(1, 9))
-    assert METHODS["dmte-paper"].hop_weights in {  # type: ignore[attr-defined]
+    assert METHODS["dmte-paper"].settings.hop_weights in {  # type: ignore[attr-defined]
         cell.settings["hop_weights"] for cell in TARGETS["hops"].cells(planted)
     }
 

@@ -45,13 +45,11 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from dmte.baselines.cane.model import (
-    PAIRS_AT_ONCE,
     ContextAwareEmbedding,
     ContextAwareTexts,
     average_texts,
 )
 from dmte.baselines.skipgram import require_positive
-from dmte.embedding.cost import FLOAT_BYTES, Cost, fastest_seconds
 from dmte.errors import ConfigError
 from dmte.kernels.adam import Adam
 from dmte.network import TextualNetwork
@@ -232,40 +230,3 @@ class Cane:
         for number, (_, batch) in enumerate(track(batches)):
             trainer.step(batch, generator_for(seed, "cane negatives", number))
         return trainer.result()
-
-    def estimate(self, network: TextualNetwork) -> Cost:
-        """Return what ``fit`` takes here, from a step and from some pairs that are only read.
-
-        Raises:
-            TrainingError: Fewer than three vertices have an edge.
-        """
-        trainer = CaneTrainer(network, self, seed=0)
-        batch, pairs = trainer.batches(0)[0], neighbors_as_contexts(network)
-        some = pairs[torch.randperm(len(pairs), generator=generator_for(0, "estimate"))]
-        some = some[:PAIRS_AT_ONCE]
-        step = fastest_seconds(lambda: trainer.step(batch, generator_for(0, "estimate")))
-        reading = fastest_seconds(lambda: average_texts(trainer.model, trainer.tokens, some))
-        seconds = step * self.epochs * len(trainer.edges) / len(batch) + reading * len(pairs) / len(
-            some
-        )
-        return Cost(_memory_bytes(trainer, len(batch)), seconds)
-
-
-def _memory_bytes(trainer: CaneTrainer, batch: int) -> int:
-    """Return the bytes of the parameters, the words, and what a step keeps for its backward pass.
-
-    Lengths are those of the text that a random end of an edge has, which is how they are drawn.
-    """
-    method, lengths = trainer.method, trainer.linked_tokens.lengths().clamp(min=1).double()
-    degrees = trainer.edges.out_degrees()
-    length = float((lengths * degrees).sum() / degrees.sum())
-    directions = 1 if trainer.network.directed else 2
-    pairs = batch * (1 + directions * method.num_negatives)
-    texts = min(2 * pairs, len(lengths))
-    values_gradients_and_moments = 4 * sum(p.numel() for p in trainer.parameters())
-    gathered, tables = 3 * pairs * length, (6 + method.window) * texts * length
-    of_step = method.half * (gathered + tables) + 2 * pairs * length**2
-    of_words = 8 * 4 * len(trainer.tokens.tokens)
-    of_result = 3 * method.dim * trainer.network.num_vertices
-    numbers = values_gradients_and_moments + max(of_step, of_result)
-    return round(FLOAT_BYTES * numbers + of_words)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, no_type_check
 
@@ -10,14 +10,15 @@ import typer
 
 from dmte.cli.network_options import JsonOption, NetworkSource, with_network
 from dmte.cli.options import QuietOption, with_flags
-from dmte.cli.output import complete, terminal_width
-from dmte.cli.progress import DryRunOption, WorkersOption, num_workers, run_with_progress, show_plan
+from dmte.cli.output import complete
+from dmte.cli.progress import DryRunOption, WorkersOption, run_with_progress, show_plan
+from dmte.cli.score_tables import leaks, side_by_side, table
 from dmte.cli.settings_options import unread_features
 from dmte.errors import ConfigError
 from dmte.settings import LABEL_FRACTIONS, NUM_SEEDS, Protocol
 
 if TYPE_CHECKING:
-    from dmte.evaluation.jobs import Cell
+    from dmte.evaluation.jobs import Job
     from dmte.evaluation.methods import Task
     from dmte.network import TextualNetwork
 
@@ -52,14 +53,6 @@ FeaturesOption = Annotated[
     ),
 ]
 SeedsOption = Annotated[int, typer.Option(help="How many seeds: 0, 1, ...")]
-TITLES = {
-    "auc": "AUC",
-    "average_precision": "AP",
-    "mrr": "MRR",
-    "hits_at_10": "Hits@10",
-    "macro_f1": "Macro-F1",
-    "micro_f1": "Micro-F1",
-}
 
 
 @evaluate.callback()
@@ -90,29 +83,31 @@ def evaluate_links(
 ) -> None:
     """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
     from dmte.evaluation.dry_run import plan
-    from dmte.evaluation.jobs import link_cells
-    from dmte.evaluation.summary import LINK_FIGURES, link_results
+    from dmte.evaluation.jobs import link_jobs
+    from dmte.evaluation.summary import link_results
+    from dmte.metrics import LINK_METRICS
 
     fractions = numbers("--train-fraction", train_fraction)
     chosen, has_features = able(names(methods), "links", features), features is not None
-    cells = link_cells("", chosen, fractions, [protocol], seeds, from_features=has_features)
+    jobs = link_jobs("", chosen, fractions, [protocol], seeds, from_features=has_features)
     network = source.open(features=features, quiet=quiet)
-    for cell in link_cells("", [cells[0].method], fractions, [protocol], 1):
-        cell.check(network)  # Better now than after the first hour.
+    for job in link_jobs("", [jobs[0].method], fractions, [protocol], 1):
+        job.check(network)  # Better now than after the first hour.
     if dry_run:
-        show_plan({repr(network): plan(cells, network, num_workers(workers))}, workers, as_json)
+        show_plan({repr(network): plan(jobs)}, as_json)
         return
-    rows = link_results(_run(cells, network, methods, workers, quiet=quiet))
+    rows = link_results(_run(jobs, network, methods, workers, quiet=quiet))
     if as_json:
-        _dump(network, cells, rows, protocol=protocol)
+        _dump(network, jobs, rows, protocol=protocol)
         return
-    print(f"{network!r}, {protocol} protocol, {_which(seeds)}{_readers(cells, features)}")
+    print(f"{network!r}, {protocol} protocol, {_which(seeds)}{_readers(jobs, features)}")
     if len(fractions) > 1:
-        print(f"\nAUC by the share trained on\n\n{side_by_side(rows, 'auc', fractions)}")
+        beside = side_by_side(rows, "auc", fractions)
+        print(f"\nAUC by the share trained on\n\n{beside}")
     for fraction in fractions:
         asked = [row for row in rows if row["train_fraction"] == fraction]
         print(f"\n{100 * fraction:g} % trained on{leaks(asked)}\n")
-        print(table(asked, LINK_FIGURES))
+        print(table(asked, LINK_METRICS))
 
 
 @evaluate.command("classes")
@@ -133,39 +128,40 @@ def evaluate_classes(
 ) -> None:
     """Learn vectors from all links and predict labels from them with a linear SVM."""
     from dmte.evaluation.dry_run import plan
-    from dmte.evaluation.jobs import class_cells
-    from dmte.evaluation.summary import CLASS_FIGURES, class_results
+    from dmte.evaluation.jobs import class_jobs
+    from dmte.evaluation.summary import class_results
+    from dmte.metrics import CLASS_METRICS
 
     fractions = numbers("--label-fraction", label_fraction)
     chosen, has_features = able(names(methods), "classes", features), features is not None
-    cells = class_cells("", chosen, fractions, seeds, from_features=has_features)
+    jobs = class_jobs("", chosen, fractions, seeds, from_features=has_features)
     network = source.open(features=features, quiet=quiet)
-    for cell in class_cells("", [cells[0].method], fractions, 1):
-        cell.check(network)
+    for job in class_jobs("", [jobs[0].method], fractions, 1):
+        job.check(network)
     if dry_run:
-        show_plan({repr(network): plan(cells, network, num_workers(workers))}, workers, as_json)
+        show_plan({repr(network): plan(jobs)}, as_json)
         return
-    rows = class_results(_run(cells, network, methods, workers, quiet=quiet))
+    rows = class_results(_run(jobs, network, methods, workers, quiet=quiet))
     if as_json:
-        _dump(network, cells, rows)
+        _dump(network, jobs, rows)
         return
-    print(f"{network!r}, {_which(seeds)}{_readers(cells, features)}")
+    print(f"{network!r}, {_which(seeds)}{_readers(jobs, features)}")
     if len(fractions) > 1:
         beside = side_by_side(rows, "macro_f1", fractions)
         print(f"\nMacro-F1 by the share of the labelled vertices trained on\n\n{beside}")
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
-        print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_FIGURES))
+        print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_METRICS))
 
 
 def _run(
-    cells: "Sequence[Cell]",
+    jobs: "Sequence[Job]",
     network: "TextualNetwork",
     methods: str,
     workers: int | None,
     *,
     quiet: bool,
-) -> "Iterator[tuple[Cell, dict[str, Any]]]":
+) -> "Iterator[tuple[Job, dict[str, Any]]]":
     """Yield the results; of ``all`` methods those that cannot learn from the network are left out.
 
     Raises:
@@ -175,7 +171,7 @@ def _run(
 
     may_refuse = ALL in names(methods)
     read = handing_over(network)
-    return run_with_progress(cells, read, workers, quiet=quiet, may_refuse=may_refuse)
+    return run_with_progress(jobs, read, workers, quiet=quiet, may_refuse=may_refuse)
 
 
 def able(methods: list[str], task: "Task", features: Path | None = None) -> list[str]:
@@ -185,7 +181,7 @@ def able(methods: list[str], task: "Task", features: Path | None = None) -> list
         ConfigError: None was named, or one that cannot run here or is not for the task, or none
             reads the features.
     """
-    from dmte.embedding.method import why_not
+    from dmte.embedding.method import unavailable_reason
     from dmte.evaluation.methods import choose_methods, find_method, left_out, reads_features
 
     choose_methods(methods, task=task)
@@ -195,15 +191,15 @@ def able(methods: list[str], task: "Task", features: Path | None = None) -> list
     for method, reason in left_out(methods, task=task, from_features=has_features).items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
     for method in methods:
-        why = None if method == ALL else why_not(find_method(method))
+        why = None if method == ALL else unavailable_reason(find_method(method))
         if why is not None:
             raise ConfigError(f"{method} cannot run here: {why}")
     return methods
 
 
-def _readers(cells: "Sequence[Cell]", features: Path | None) -> str:
+def _readers(jobs: "Sequence[Job]", features: Path | None) -> str:
     """Return which methods learned from the features, if there are any."""
-    readers = dict.fromkeys(cell.method for cell in cells if cell.settings)
+    readers = dict.fromkeys(job.method for job in jobs if job.settings)
     return "" if features is None else f"\n{', '.join(readers)} learned from {features}"
 
 
@@ -230,96 +226,8 @@ def numbers(option: str, text: str) -> list[float]:
         ) from problem
 
 
-def side_by_side(rows: Sequence[dict[str, Any]], figure: str, shares: Sequence[float]) -> str:
-    """Return one figure in per cent with its spread, a line per method and a column per share.
-
-    Where a terminal is too narrow for all the shares, those that are left follow below.
-    """
-    width = _method_width(rows)
-    head = _head(rows, width)
-    found: dict[str, dict[float, str]] = {}
-    for row in rows:
-        share = row["train_fraction" if "train_fraction" in row else "label_fraction"]
-        found.setdefault(_name(row, width), {})[share] = _percent(row[figure])
-    room = terminal_width() - len(head) if sys.stdout.isatty() else 10**6
-    most = max(room // 16, 1)
-    blocks = [shares[start : start + most] for start in range(0, len(shares), most)]
-    return "\n\n".join(_block(head, found, block) for block in blocks)
-
-
-def _block(head: str, found: Mapping[str, Mapping[float, str]], shares: Sequence[float]) -> str:
-    lines = [head + "".join(f"{f'{100 * share:g} %':>10}{'±':>6}" for share in shares)]
-    for name, cells in found.items():
-        lines.append(name + "".join(cells.get(share, " " * 16) for share in shares))
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def table(rows: Sequence[dict[str, Any]], figures: Sequence[str]) -> str:
-    """Return the rows as aligned lines, in per cent, with every figure's spread over seeds."""
-    width = _method_width(rows)
-    head = _head(rows, width)
-    first, *others = figures
-    # Method, way, first figure with its interval, seconds and memory; two columns a figure more.
-    room = terminal_width() - (len(head) + 32 + 17) if sys.stdout.isatty() else 10**6
-    others, hidden = others[: max(room, 0) // 16], others[max(room, 0) // 16 :]
-    heads = f"{TITLES[first]:>10}{'±':>6}{'95 % interval':>16}"
-    heads += "".join(f"{TITLES[figure]:>10}{'±':>6}" for figure in others)
-    lines = [f"{head}{heads}{'fit s':>9}{'MB':>8}"]
-    for row in rows:
-        memory = "" if row["peak_mb"] is None else f"{row['peak_mb']:,}"
-        cells = f"{_percent(row[first])}{_interval(row[first]):>16}"
-        cells += "".join(_percent(row[figure]) for figure in others)
-        lines.append(f"{_name(row, width)}{cells}{row['fit_seconds']:>9.1f}{memory:>8}")
-    if hidden:
-        left_out = ", ".join(TITLES[figure] for figure in hidden)
-        lines.append(f"{left_out}: in a wider window, in a file, and with --json")
-    return "\n".join(lines)
-
-
-def _method_width(rows: Sequence[dict[str, Any]]) -> int:
-    return max(map(len, ["method", *(row["method"] for row in rows)]))
-
-
-def _head(rows: Sequence[dict[str, Any]], width: int) -> str:
-    ways = any("score" in row for row in rows)
-    return f"{'method':<{width}}{'  score ' if ways else ''}"
-
-
-def _name(row: dict[str, Any], width: int) -> str:
-    """Return whose figures follow: the method, and the way it scores if it has several."""
-    way = f"  {row['score']:<6}" if "score" in row else ""
-    return f"{row['method']:<{width}}{way}"
-
-
-def _percent(summary: dict[str, Any]) -> str:
-    spread = "" if summary["std"] is None else f"{100 * summary['std']:.1f}"
-    return f"{100 * summary['mean']:>10.1f}{spread:>6}"
-
-
-def _interval(summary: dict[str, Any]) -> str:
-    if summary["interval"] is None:
-        return ""
-    low, high = summary["interval"]
-    return f"{100 * low:.1f} to {100 * high:.1f}"
-
-
-def leaks(rows: Sequence[dict[str, Any]]) -> str:
-    """Return how many of the questions give themselves away, if the protocol lets them.
-
-    *Published* passes over hidden lines of which an end kept no edge, so fewer are asked about.
-    """
-    if not rows or not (rows[0]["self_loops"] or rows[0]["trained_on"]):
-        return ""
-    first = rows[0]
-    return (
-        f"; of the {first['hidden_edges']:,.0f} hidden lines asked about, "
-        f"{first['self_loops']:,.0f} are self-loops and {first['trained_on']:,.0f} are also "
-        "trained on, mostly reversed"
-    )
-
-
 def _dump(
-    network: "TextualNetwork", cells: "Sequence[Cell]", rows: list[dict[str, Any]], **more: Any
+    network: "TextualNetwork", jobs: "Sequence[Job]", rows: list[dict[str, Any]], **more: Any
 ) -> None:
     from dmte.evaluation.summary import provenance
 
@@ -329,6 +237,6 @@ def _dump(
         "directed": network.directed,
         "fingerprint": network.fingerprint(),
     }
-    report = {"network": about} | more | {"results": rows} | provenance(cells)
+    report = {"network": about} | more | {"results": rows} | provenance(jobs)
     json.dump(report, sys.stdout, indent=2)
     print()

@@ -64,7 +64,7 @@ def _open_and_listen(source: NetworkSource) -> "tuple[TextualNetwork, list[str]]
 
 
 def describe_network(network: "TextualNetwork") -> dict[str, Any]:
-    """Return the sizes of a network and the cost of training it with the default settings."""
+    """Return the sizes of a network, and memory and time of training with the default settings."""
     import numpy as np
 
     from dmte.text import tokenized
@@ -132,21 +132,23 @@ def _repeated(texts: Sequence[str]) -> int:
 
 
 def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
-    """Return what training takes, or why there is nothing to train on."""
+    """Return the memory and time of training with the default settings, or why it is impossible."""
     from dmte.runtime.memory import resident_bytes
     from dmte.settings import Settings
-    from dmte.training.estimate import estimate
+    from dmte.training.estimate import Sizes, memory_bytes
+    from dmte.training.timing import training_seconds
 
     held = resident_bytes()  # With Python, torch and the network, as a training begins.
+    settings = Settings()
     try:
-        cost = estimate(network, Settings())
+        seconds = training_seconds(network, settings)
     except TrainingError as problem:
         return {"training": str(problem)}
+    needed = memory_bytes(Sizes.of(network, settings), settings)
     return {
-        "training_memory_mb": round(cost.memory_bytes / 1e6),
-        "peak_memory_mb": None if held is None else round((held + cost.memory_bytes) / 1e6),
-        "epoch_seconds": round(cost.epoch_seconds, 3),
-        "training_seconds": round(cost.seconds, 1),
+        "training_memory_mb": round(needed / 1e6),
+        "peak_memory_mb": None if held is None else round((held + needed) / 1e6),
+        "training_seconds": round(seconds, 1),
     }
 
 

@@ -1,6 +1,6 @@
 """``dmte plot``: a map of a model, its training curves, or results by training fraction."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -10,13 +10,19 @@ from rich.console import Console
 
 from dmte.cli.network_options import JsonOption
 from dmte.cli.options import QuietOption
-from dmte.cli.output import print_json
+from dmte.cli.output import complete, print_json
 from dmte.cli.verbs.evaluate import names as names_in
 from dmte.errors import ConfigError
-from dmte.settings import Half, Measure, Way
+from dmte.settings import Half, Way
 
 if TYPE_CHECKING:
     from dmte.plotting.map import Map
+
+
+def _metrics() -> Iterable[str]:
+    from dmte.metrics import CLASS_METRICS, LINK_METRICS
+
+    return [*LINK_METRICS, *CLASS_METRICS]
 
 
 def plot(
@@ -56,7 +62,11 @@ def plot(
         str | None, typer.Option(help="Methods to draw, separated by commas; by default all.")
     ] = None,
     measure: Annotated[
-        Measure | None, typer.Option(help="Metric of results to draw; by default the first.")
+        str | None,
+        typer.Option(
+            help="Metric of results to draw, for example auc or mrr; by default the first.",
+            autocompletion=complete(_metrics),
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     quiet: QuietOption = False,

@@ -1,7 +1,7 @@
 """The case study (section 5.3): which papers does DMTE find closest to one paper of DBLP?"""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
@@ -23,6 +23,8 @@ PRINTED = (
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseCell(Cell):
     """The five vertices closest to ``QUERY`` by cosine."""
+
+    kind: ClassVar[str] = "CaseCell"
 
     def check(self, network: TextualNetwork) -> None:
         """Look for the query and the papers of Table 3."""

@@ -53,7 +53,7 @@ def _read_target(target: Target, path: Path) -> dict[str, Any]:
 
 def _damage(target: Target, results: Any) -> str | None:
     """Return what is not as it was written of the results of a target, if anything."""
-    (kind,) = {type(cell).__name__ for cell in target.plan(target.network)}
+    (kind,) = {cell.kind for cell in target.plan(target.network)}
     own: Shape = {"target": lambda value: value == target.name, "rows": Each(ROWS[kind])}
     wrong = misfit(results, HEAD) or misfit(results, own)
     if wrong is not None:

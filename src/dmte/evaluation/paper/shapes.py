@@ -6,13 +6,12 @@ Only what a table or page is made from is looked at.
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Union
 
-from dmte.evaluation.classification import ClassScores
-from dmte.evaluation.link_prediction import LinkScores
 from dmte.evaluation.paper.tables import PERCENTS
+from dmte.evaluation.summary import CLASS_FIGURES, LINK_FIGURES
 
 Shape = Union[Callable[[Any], bool], Mapping[str, "Shape"], "Each"]
 _MISSING = object()
@@ -82,7 +81,7 @@ def _are_settings(value: Any) -> bool:
 
 def _are_label_scores(value: Any) -> bool:
     """Return whether these are scores by shares of the labelled vertices."""
-    shape = Each(dict.fromkeys(_CLASS_FIGURES, is_share))
+    shape = Each(dict.fromkeys(CLASS_FIGURES, is_share))
     return misfit(value, shape) is None and all(map(_says_number, value))
 
 
@@ -103,9 +102,6 @@ _MAKER: Mapping[str, Shape] = {
     **dict.fromkeys(("dmte", "torch", "processor"), _is_text),
     "revision": _is_text_or_none,
 }
-_LINK_FIGURES, _CLASS_FIGURES = (
-    tuple(field.name for field in fields(kind)) for kind in (LinkScores, ClassScores)
-)
 _COST: Mapping[str, Shape] = {"fit_seconds": is_number, "peak_mb": _is_number_or_none}
 _LEAKS: Mapping[str, Shape] = dict.fromkeys(("self_loops", "trained_on"), is_number)
 _NEIGHBORS = Each({"text": _is_text, "rank": is_number, "linked": lambda value: value in (0, 1)})
@@ -120,7 +116,7 @@ _CASE: Mapping[str, Shape] = {"query": _is_text, "closest": _NEIGHBORS, "printed
 RESULTS: Mapping[str, Shape] = MappingProxyType(
     {
         "LinkCell": {
-            "scores": Each(dict.fromkeys(_LINK_FIGURES, is_share)),
+            "scores": Each(dict.fromkeys(LINK_FIGURES, is_share)),
             "hidden_edges": is_number,
             **_LEAKS,
             **_COST,
@@ -139,7 +135,7 @@ ROWS: Mapping[str, Shape] = MappingProxyType(
             "protocol": _is_text,
             "train_fraction": _is_ratio,
             "score": _is_text,
-            **dict.fromkeys(_LINK_FIGURES, _SUMMARY),
+            **dict.fromkeys(LINK_FIGURES, _SUMMARY),
             "peak_mb": _is_number_or_none,
             "hidden_edges": _is_positive,
             **_LEAKS,
@@ -148,7 +144,7 @@ ROWS: Mapping[str, Shape] = MappingProxyType(
             "method": _is_text,
             "settings": _are_settings,
             "label_fraction": is_share,
-            **dict.fromkeys(_CLASS_FIGURES, _SUMMARY),
+            **dict.fromkeys(CLASS_FIGURES, _SUMMARY),
             "peak_mb": _is_number_or_none,
         },
         "CaseCell": _CASE,

@@ -5,9 +5,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from synthetic import LargeTopics
 
 from dmte.network import read_tables
-from dmte.network.synthetic import LargeTopics
 
 SMALL = LargeTopics(num_vertices=2500, batch_size=1000)
 

@@ -1,0 +1,100 @@
+"""Scores of methods as aligned lines."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dmte.cli.output import terminal_width
+
+if TYPE_CHECKING:
+    from dmte.metrics import Metric
+
+
+def side_by_side(rows: Sequence[dict[str, Any]], name: str, shares: Sequence[float]) -> str:
+    """Align one metric with its standard deviation, a line per method and a column per share.
+
+    Shares that do not fit into the terminal follow below.
+    """
+    from dmte.metrics import find_metric
+
+    width = _method_width(rows)
+    head = _head(rows, width)
+    found: dict[str, dict[float, str]] = {}
+    for row in rows:
+        share = row["train_fraction" if "train_fraction" in row else "label_fraction"]
+        found.setdefault(_name(row, width), {})[share] = _value(row[name], find_metric(name))
+    room = terminal_width() - len(head) if sys.stdout.isatty() else 10**6
+    most = max(room // 16, 1)
+    blocks = [shares[start : start + most] for start in range(0, len(shares), most)]
+    return "\n\n".join(_block(head, found, block) for block in blocks)
+
+
+def _block(head: str, found: Mapping[str, Mapping[float, str]], shares: Sequence[float]) -> str:
+    lines = [head + "".join(f"{f'{100 * share:g} %':>10}{'±':>6}" for share in shares)]
+    for name, cells in found.items():
+        lines.append(name + "".join(cells.get(share, " " * 16) for share in shares))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def table(rows: Sequence[dict[str, Any]], metrics: Mapping[str, "Metric"]) -> str:
+    """Align the rows, with every metric's mean and standard deviation over seeds."""
+    width = _method_width(rows)
+    head = _head(rows, width)
+    first, *others = metrics
+    # Method, way, first metric with its interval, seconds and memory; two columns a metric more.
+    room = terminal_width() - (len(head) + 32 + 17) if sys.stdout.isatty() else 10**6
+    others, hidden = others[: max(room, 0) // 16], others[max(room, 0) // 16 :]
+    heads = f"{metrics[first].title:>10}{'±':>6}{'95 % interval':>16}"
+    heads += "".join(f"{metrics[name].title:>10}{'±':>6}" for name in others)
+    lines = [f"{head}{heads}{'fit s':>9}{'MB':>8}"]
+    for row in rows:
+        memory = "" if row["peak_mb"] is None else f"{row['peak_mb']:,}"
+        cells = f"{_value(row[first], metrics[first])}{_interval(row[first], metrics[first]):>16}"
+        cells += "".join(_value(row[name], metrics[name]) for name in others)
+        lines.append(f"{_name(row, width)}{cells}{row['fit_seconds']:>9.1f}{memory:>8}")
+    if hidden:
+        left_out = ", ".join(metrics[name].title for name in hidden)
+        lines.append(f"{left_out}: in a wider window, in a file, and with --json")
+    return "\n".join(lines)
+
+
+def _method_width(rows: Sequence[dict[str, Any]]) -> int:
+    return max(map(len, ["method", *(row["method"] for row in rows)]))
+
+
+def _head(rows: Sequence[dict[str, Any]], width: int) -> str:
+    ways = any("score" in row for row in rows)
+    return f"{'method':<{width}}{'  score ' if ways else ''}"
+
+
+def _name(row: dict[str, Any], width: int) -> str:
+    """Return whose figures follow: the method, and the way it scores if it has several."""
+    way = f"  {row['score']:<6}" if "score" in row else ""
+    return f"{row['method']:<{width}}{way}"
+
+
+def _value(summary: dict[str, Any], metric: "Metric") -> str:
+    std = "" if summary["std"] is None else f"{metric.scale * summary['std']:.1f}"
+    return f"{metric.scale * summary['mean']:>10.1f}{std:>6}"
+
+
+def _interval(summary: dict[str, Any], metric: "Metric") -> str:
+    if summary["interval"] is None:
+        return ""
+    low, high = summary["interval"]
+    return f"{metric.scale * low:.1f} to {metric.scale * high:.1f}"
+
+
+def leaks(rows: Sequence[dict[str, Any]]) -> str:
+    """Return how many of the questions give themselves away, if the protocol lets them.
+
+    *Published* passes over hidden lines of which an end kept no edge, so fewer are asked about.
+    """
+    if not rows or not (rows[0]["self_loops"] or rows[0]["trained_on"]):
+        return ""
+    first = rows[0]
+    return (
+        f"; of the {first['hidden_edges']:,.0f} hidden lines asked about, "
+        f"{first['self_loops']:,.0f} are self-loops and {first['trained_on']:,.0f} are also "
+        "trained on, mostly reversed"
+    )
