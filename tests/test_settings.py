@@ -16,7 +16,6 @@ from dmte import settings as config
 from dmte.diffusion.transition import TRANSITIONS
 from dmte.errors import ConfigError
 from dmte.evaluation import PROTOCOLS
-from dmte.plotting.curves import MEASURES
 from dmte.plotting.map import TITLES
 from dmte.settings import (
     ENCODER_TRAITS,
@@ -26,7 +25,6 @@ from dmte.settings import (
     VARIANTS,
     WORD_SETTINGS,
     Encoder,
-    Measure,
     ObjectiveWeights,
     Protocol,
     Settings,
@@ -166,7 +164,6 @@ def test_senseless_settings_are_refused(change: dict[str, Any], message: str) ->
         (Encoder, ENCODERS),
         (Transition, TRANSITIONS),
         (Protocol, PROTOCOLS),
-        (Measure, MEASURES),
         (Way, TITLES),
     ],
 )
