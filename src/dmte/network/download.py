@@ -10,7 +10,6 @@ example ``<mirror>/cora/data.txt``: such a folder, served by any web server, is 
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from urllib.request import Request, urlopen
 from dmte.errors import DownloadError
 from dmte.network.datasets import DATA_VARIABLE, DataFile, Dataset, check_dataset
 from dmte.storage.folder import sync_folder
-from dmte.storage.locks import hold
+from dmte.storage.locks import lock_place, locked
 
 MIRROR_VARIABLE = "DMTE_MIRROR"
 """The environment variable that names a mirror."""
@@ -72,7 +71,8 @@ def download(
     place = folder / dataset.name
     if not _lacking(dataset, folder):
         return place
-    with _made(place), _locked(place):
+    busy = f"another process is downloading into {place}; wait until it has finished"
+    with _made(place), locked(lock_place(place), DownloadError(busy)):
         for file in _lacking(dataset, folder):  # asked again: another process may have fetched it
             _fetch(file, url_of(dataset, file, mirror), place, report)
     return place
@@ -125,25 +125,6 @@ def _made(folder: Path) -> Iterator[None]:
         if isinstance(problem, OSError):
             raise DownloadError(_cannot_write(folder, problem)) from None
         raise
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep out other downloads into this folder; they would write into the same partial file."""
-    if sys.platform == "win32":  # It opens no folders.
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        hold(
-            descriptor,
-            DownloadError(
-                f"another process is downloading into {folder}; wait until it has finished"
-            ),
-        )
-        yield
-    finally:
-        os.close(descriptor)
 
 
 # ── One file ──

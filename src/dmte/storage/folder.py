@@ -6,13 +6,12 @@ A folder holds parts, each a named sequence of bytes, and perhaps a card for peo
     config-60303ae22b998861.json           the part config.json
     manifest.json                          the parts that count, with size and SHA-256; its own too
     README.md                              the card
-    .lock                                  held by whoever writes
+    .lock                                  locked while a process writes
 
 A new content is a new name, so no part is ever written over. A write adds the new parts, waits for
 the disk, and only then replaces the manifest, in one rename: a kill at any moment leaves the old
 parts or the new ones, never a mixture. What the manifest no longer lists is then removed.
 The card keeps its plain name, so the manifest also accepts the card that was there before.
-Without ``fcntl`` (Windows) there is no lock: there, one process at a time may write.
 """
 
 import hashlib
@@ -28,9 +27,7 @@ from typing import Any, TypeVar
 
 from dmte.errors import StorageError
 from dmte.storage.codec import REPAIR, decode_json, encode_json
-
-if sys.platform != "win32":
-    import fcntl
+from dmte.storage.locks import locked
 
 Data = TypeVar("Data", bytes, mmap.mmap)
 
@@ -53,7 +50,7 @@ def write_parts(folder: Path, parts: Mapping[str, bytes], card: str | None = Non
     try:
         _make_folder(folder)
         _refuse_foreign(folder)
-        with _locked(folder, exclusive=True):
+        with locked(folder / LOCK):
             _replace(folder, listed, parts, None if card is None else card.encode())
     except OSError as error:
         raise StorageError(
@@ -214,8 +211,7 @@ def _file_sha256(path: Path) -> str | None:
 @contextmanager
 def _without_writers(folder: Path) -> Iterator[None]:
     """Let the folder be looked at again: a writer may have replaced what the manifest listed."""
-    lockable = os.access(folder / LOCK, os.R_OK)
-    with _locked(folder, exclusive=False) if lockable else nullcontext():
+    with locked(folder / LOCK) if os.access(folder / LOCK, os.R_OK) else nullcontext():
         yield
 
 
@@ -382,19 +378,3 @@ def _tidy(folder: Path, old: _Manifest) -> None:
         if path.name not in kept and (path.name in old.files or _is_leftover(path)):
             with suppress(OSError):  # the next write tries again
                 path.unlink()
-
-
-@contextmanager
-def _locked(folder: Path, *, exclusive: bool) -> Iterator[None]:
-    """Keep everyone else out, or, if not exclusive, only writers."""
-    if sys.platform == "win32":
-        yield
-        return
-    with (folder / LOCK).open("ab" if exclusive else "rb") as lock:
-        with suppress(OSError):  # some network file systems have no locks
-            fcntl.flock(lock, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-        try:
-            yield
-        finally:
-            with suppress(OSError):  # closing is not enough if a fork has inherited the file
-                fcntl.flock(lock, fcntl.LOCK_UN)
