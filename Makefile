@@ -4,7 +4,9 @@ BIN := .venv/bin
 STAMP := .venv/.dmte-is-installed
 WHAT ?= step
 
-.PHONY: help setup demo test slow coverage lint types format bench reproduce document clean
+LOWEST := .venv-lowest/.dmte-is-installed
+
+.PHONY: help setup demo test lowest slow coverage lint types format bench reproduce document clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,6 +25,18 @@ demo: $(STAMP)  ## Train on the bundled network, show scores, neighbours and a p
 
 test: $(STAMP)  ## Run the tests, but for the slow ones.
 	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+
+lowest: $(LOWEST)  ## Run the quick tests with the lowest versions that pyproject.toml allows.
+	@PYTEST_ADDOPTS="-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning -W ignore::FutureWarning" \
+	  $(MAKE) quick BIN=.venv-lowest/bin
+
+# torch stays at constraints.txt: its lowest version has no build for every machine.
+$(LOWEST): pyproject.toml constraints.txt .ci/lowest.py
+	$(PYTHON) -m venv .venv-lowest
+	@$(PYTHON) .ci/lowest.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --constraint .venv-lowest/lowest.txt --editable '.[test]'
+	@touch $@
 
 slow: $(STAMP)  ## Run the slow tests: real data, killed processes, measured memory.
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
@@ -60,4 +74,4 @@ document: $(STAMP)  ## Write docs/reproduction.md anew from results, docs/method
 	@$(BIN)/python -m dmte.pages docs/quick-start.md docs/command-line.md docs/how-to/*.md docs/verbs/*.md
 
 clean:  ## Remove .venv and what the tools left behind.
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
+	rm -rf .venv .venv-lowest .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist
