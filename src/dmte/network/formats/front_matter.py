@@ -85,7 +85,7 @@ def _build(events: Iterable[Any]) -> Any:
     An alias is the value itself, so aliases within aliases take no memory.
     """
     open_values: list[list[Any]] = [[]]
-    anchors: dict[str, Any] = {}
+    anchors: dict[str | None, Any] = {}
     for event in events:
         if isinstance(event, yaml.CollectionEndEvent):
             open_values.pop()
@@ -98,7 +98,7 @@ def _build(events: Iterable[Any]) -> Any:
     return next(iter(open_values[0]), None)
 
 
-def _value(event: Any, anchors: dict[str, Any]) -> Any:
+def _value(event: Any, anchors: dict[str | None, Any]) -> Any:
     """Return the value that begins with this event."""
     if isinstance(event, yaml.AliasEvent):
         _check(event, event.anchor in anchors, f"no anchor is called {event.anchor!r}")
