@@ -34,7 +34,7 @@ SHARES: Mapping[str, str] = {
 """What results range over."""
 
 
-def draw_training(history: History | None, path: Path | str, *, replace: bool = False) -> None:
+def draw_training(history: History, path: Path | str, *, replace: bool = False) -> None:
     """Draw the loss, and the AUC on held-back edges where there are some, over the epochs.
 
     >>> from tempfile import TemporaryDirectory
@@ -48,10 +48,6 @@ def draw_training(history: History | None, path: Path | str, *, replace: bool = 
         MissingExtraError: matplotlib is not installed.
         StorageError: The picture cannot be written.
     """
-    if history is None:
-        raise ConfigError(
-            "the model does not say how it was trained: dmte 0.1.0 did not keep that; train it anew"
-        )
     if not history:
         raise ConfigError(f"the model was not trained, as there were {TOO_FEW}")
     title = f"training, {history[-1].epoch:,} epochs"
