@@ -3,9 +3,10 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.dmte-is-installed
 DOCS_STAMP := .venv/.docs-are-installed
+LOWEST := .venv-lowest/.dmte-is-installed
 WHAT ?= step
 
-.PHONY: help setup demo test slow coverage lint types format bench reproduce document docs clean
+.PHONY: help setup demo quick test lowest slow coverage lint types format bench reproduce document docs clean
 
 help:  ## Show this list.
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,8 +23,23 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## Train on the bundled network, show scores, neighbours and a picture.
 	@$(BIN)/dmte demo
 
-test: $(STAMP)  ## Run the tests, but for the slow ones.
-	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow"
+quick: $(STAMP)  ## Run the tests that take less than a minute in all.
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not medium"
+
+test: $(STAMP)  ## Run all tests except the slow ones.
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+lowest: $(LOWEST)  ## Run the quick tests with the lowest versions that pyproject.toml allows.
+	@PYTEST_ADDOPTS="-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning -W ignore::FutureWarning" \
+	  $(MAKE) quick BIN=.venv-lowest/bin
+
+# torch stays at constraints.txt: its lowest version has no build for every machine.
+$(LOWEST): pyproject.toml constraints.txt .ci/lowest.py
+	$(PYTHON) -m venv .venv-lowest
+	@$(PYTHON) .ci/lowest.py > .venv-lowest/lowest.txt
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --constraint .venv-lowest/lowest.txt --editable '.[test]'
+	@touch $@
 
 slow: $(STAMP)  ## Run the slow tests: real data, killed processes, measured memory.
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
@@ -64,4 +80,4 @@ docs: $(DOCS_STAMP)  ## Build the documentation's site into site/, and refuse br
 	@echo 'site/index.html; with search: $(BIN)/mkdocs serve'
 
 clean:  ## Remove .venv and what the tools left behind.
-	rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist site
+	rm -rf .venv .venv-lowest .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage dist site

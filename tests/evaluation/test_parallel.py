@@ -13,9 +13,9 @@ import pytest
 import torch
 
 from dmte.errors import DmteError, TrainingError
-from dmte.evaluation import Job, LinkJob, run_jobs
+from dmte.evaluation import LinkJob, run_jobs
 from dmte.evaluation.jobs import link_jobs
-from dmte.evaluation.parallel import Shares, Timetable, Underway, available_cores
+from dmte.evaluation.parallel import Shares, Underway, available_cores
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
 from dmte.runtime.progress import track
@@ -80,36 +80,6 @@ def test_no_cells_need_no_workers() -> None:
     assert list(run_jobs([], partial(draw, 40), 2)) == []
 
 
-def test_the_time_left_is_that_of_cells_of_the_same_method() -> None:
-    jobs: list[Job] = [*JOBS]
-    times = Timetable(jobs, workers=2)
-    assert times.seconds_left() == 0.0
-    times.note(JOBS[0], 10.0)
-    assert times.done == 1
-    assert times.seconds_left() == (10.0 + 2 * 10.0) / 2
-    times.note(JOBS[1], 2.0)
-    assert times.seconds_left() == (10.0 + 2.0) / 2
-
-
-def test_a_fit_that_is_being_made_tells_how_long_its_method_takes() -> None:
-    jobs: list[Job] = [*JOBS]
-    times = Timetable(jobs, workers=2)
-    half = Underway(JOBS[0], seconds=10.0, share=0.5)
-    assert times.seconds_left([half]) == (4 * 20.0 - 10.0) / 2
-    silent = Underway(JOBS[1], seconds=8.0, share=0.0)
-    assert times.seconds_left([half, silent]) == (4 * 20.0 - 10.0 - 8.0) / 2
-    times.note(JOBS[0], 4.0)
-    assert times.seconds_left([Underway(JOBS[2], seconds=9.0, share=0.25)]) == (3 * 4.0 - 1.0) / 2
-
-
-def test_what_is_fitted_and_not_yet_scored_takes_the_rest_of_its_time() -> None:
-    jobs: list[Job] = [*JOBS]
-    times = Timetable(jobs, workers=1)
-    times.note(JOBS[0], 34.0)
-    scored = Underway(JOBS[2], seconds=4.0, share=1.0)
-    assert times.seconds_left([scored]) == 3 * 34.0 - 4.0
-
-
 @pytest.mark.slow
 def test_the_parent_sees_how_far_a_worker_is() -> None:
     telling = TellingCell(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
@@ -131,7 +101,6 @@ def test_the_parent_sees_how_far_a_worker_is() -> None:
     assert all(fit.job == telling for fit in seen)
     assert 0.5 in {fit.share for fit in seen}
     assert shares.underway() == []
-    assert shares.seconds(telling) >= 1.0  # By the clock, whatever the fit says it took.
 
 
 def test_there_is_a_core() -> None:

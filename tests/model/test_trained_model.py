@@ -29,13 +29,8 @@ def test_a_stored_model_comes_back_whole(trained: TrainedModel, tmp_path: Path) 
     assert loaded.network.fingerprint() == trained.network.fingerprint()
     assert torch.equal(loaded.embedding.vectors, trained.embedding.vectors)
     assert loaded.history == trained.history
-    assert [record.epoch for record in loaded.history or ()] == [1, 2]
+    assert [record.epoch for record in loaded.history] == [1, 2]
     assert torch.equal(loaded.embed_text("w1x3 w2x2"), trained.embed_text("w1x3 w2x2"))
-
-
-def test_a_folder_without_a_history_is_still_a_model(trained: TrainedModel, tmp_path: Path) -> None:
-    replace(trained, history=None).save(tmp_path / "model")  # As 0.1.0 did.
-    assert TrainedModel.load(tmp_path / "model").history is None
 
 
 def test_a_model_folder_is_also_an_embedding_folder(trained: TrainedModel, tmp_path: Path) -> None:

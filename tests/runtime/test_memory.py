@@ -1,5 +1,6 @@
 """How much memory there is: what the system says, or less where a control group has a limit."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -50,10 +51,24 @@ def test_an_older_kind_of_limit_counts_as_well(system: Path) -> None:
     assert memory.available_bytes() == 0
 
 
-def test_where_nothing_is_known_nothing_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def no_linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("MEMINFO", "OWN_GROUPS", "GROUPS", "STATUS"):
         monkeypatch.setattr(memory, name, tmp_path / "nowhere")
+
+
+@pytest.mark.usefixtures("no_linux")
+def test_elsewhere_than_on_linux_psutil_knows() -> None:
+    psutil = pytest.importorskip("psutil", reason="the extra memory is not installed")
+    total = psutil.virtual_memory().total
+    assert memory.total_bytes() == total
+    assert 0 < (memory.available_bytes() or 0) <= total
+    assert 0 < (memory.resident_bytes() or 0) <= total
+
+
+@pytest.mark.usefixtures("no_linux")
+def test_without_psutil_memory_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psutil", None)  # type: ignore[arg-type]
+    assert memory.total_bytes() is None
     assert memory.available_bytes() is None
     assert memory.resident_bytes() is None

@@ -16,7 +16,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pytest
 import torch
@@ -68,6 +68,7 @@ from pathlib import Path
 package = types.ModuleType("dmte")
 package.__path__ = [sys.argv[1]]
 sys.modules["dmte"] = package
+import filelock  # takes as long as several writes
 from dmte.storage.folder import write_parts
 
 {inspect.getsource(model)}
@@ -82,7 +83,7 @@ for save in range(saves):
 def start_writer(folder: Path, letters: str, saves: int) -> subprocess.Popen[bytes]:
     """Start a process that saves the models in turn; return when it is ready."""
     source = str(Path(dmte.__file__).parent)
-    command = [sys.executable, "-I", "-S", "-c", CHILD, source, str(folder), letters, str(saves)]
+    command = [sys.executable, "-I", "-c", CHILD, source, str(folder), letters, str(saves)]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
@@ -664,8 +665,8 @@ def test_the_lock_is_released_even_if_a_fork_keeps_the_file_open(
 ) -> None:
     flock, copies = fcntl.flock, []
 
-    def copied(lock: IO[bytes], operation: int) -> None:
-        copies.append(os.dup(lock.fileno()))  # as a fork does
+    def copied(lock: int, operation: int) -> None:
+        copies.append(os.dup(lock))  # as a fork does
         flock(lock, operation)
 
     monkeypatch.setattr(fcntl, "flock", copied)

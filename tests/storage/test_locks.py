@@ -3,48 +3,69 @@
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
+from threading import Thread
 
 import pytest
 
 from dmte.errors import StorageError
-from dmte.storage.locks import hold
-
-if sys.platform == "win32":
-    pytest.skip("no locks here", allow_module_level=True)
+from dmte.storage.locks import lock_place, locked
 
 BUSY = StorageError("busy; wait")
 HOLDER = """
-import fcntl, sys, time
-file = open(sys.argv[1])
-fcntl.flock(file, fcntl.LOCK_EX)
-print("held", flush=True)
-time.sleep(60)
+import pathlib, sys, time
+from dmte.storage.locks import locked
+with locked(pathlib.Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
 """
 
 
-def test_the_second_is_refused_until_the_first_has_closed_it(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.touch()
-    with path.open() as first, path.open() as second:
-        hold(first.fileno(), BUSY)
-        with pytest.raises(StorageError, match="busy; wait"):
-            hold(second.fileno(), BUSY)
-        first.close()
-        hold(second.fileno(), BUSY)
+def test_the_second_is_refused_until_the_first_releases_it(tmp_path: Path) -> None:
+    refused = pytest.raises(StorageError, match="busy; wait")
+    with locked(tmp_path / "file"), refused, locked(tmp_path / "file", BUSY):
+        pass
+    with locked(tmp_path / "file", BUSY):
+        pass
 
 
-def test_a_holder_that_is_killed_lets_go(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    path.touch()
-    holder = subprocess.Popen([sys.executable, "-c", HOLDER, path], stdout=subprocess.PIPE)
-    with path.open() as file, holder:
+def test_a_holder_that_is_killed_releases_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    holder = subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path / "file"], stdout=PIPE)
+    with holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == b"held\n"
-        with pytest.raises(StorageError):
-            hold(file.fileno(), BUSY)
+        with pytest.raises(StorageError), locked(tmp_path / "file", BUSY):
+            pass
         holder.kill()
         holder.wait()
-        hold(file.fileno(), BUSY)
+        with locked(tmp_path / "file", BUSY):
+            pass
+
+
+def test_without_a_refusal_the_second_waits(tmp_path: Path) -> None:
+    order = []
+
+    def second() -> None:
+        with locked(tmp_path / "file"):
+            order.append("second")
+
+    with locked(tmp_path / "file"):
+        thread = Thread(target=second)
+        thread.start()
+        thread.join(timeout=0.3)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_a_locked_file_keeps_its_content_and_a_folder_stays_empty(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept")
+    (tmp_path / "folder").mkdir()
+    with locked(tmp_path / "file"), locked(tmp_path / "folder"):
+        pass
+    assert (tmp_path / "file").read_text() == "kept"
+    assert not list((tmp_path / "folder").iterdir())
 
 
 def test_where_there_are_no_locks_nothing_is_refused(
@@ -54,5 +75,18 @@ def test_where_there_are_no_locks_nothing_is_refused(
         raise OSError(95, "Operation not supported")
 
     monkeypatch.setattr("fcntl.flock", fail)
-    with (tmp_path / "file").open("w") as file:
-        hold(file.fileno(), BUSY)
+    with locked(tmp_path / "file", BUSY), locked(tmp_path / "file", BUSY):
+        pass
+
+
+def test_windows_locks_a_file_beside_what_it_could_not_read_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert lock_place(tmp_path / "journal") == tmp_path / "journal"
+    monkeypatch.setattr("sys.platform", "win32")
+    assert lock_place(tmp_path / "journal") == tmp_path / ".journal.lock"
+
+
+def test_locks_are_not_loaded_before_they_are_needed() -> None:
+    code = "import sys, dmte.storage.folder; sys.exit('filelock' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

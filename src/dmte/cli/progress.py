@@ -2,18 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, ProgressColumn, Task
-from rich.progress_bar import ProgressBar
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Column
-from rich.text import Text
 
 from dmte.errors import ConfigError, Interrupted
 from dmte.runtime.formatting import plural
@@ -21,12 +19,12 @@ from dmte.runtime.formatting import plural
 if TYPE_CHECKING:
     from dmte.evaluation.dry_run import Planned
     from dmte.evaluation.jobs import Job
-    from dmte.evaluation.parallel import ReadNetwork, Shares, Timetable
+    from dmte.evaluation.parallel import ReadNetwork, Shares
 
 WorkersOption = Annotated[
     int | None, typer.Option(help="Fits at a time, a thread each; by default one per core.")
 ]
-BAR_WIDTH = 16
+BAR_WIDTH, DAY = 16, 86_400.0
 
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Count the fits and make none.")]
 
@@ -43,19 +41,19 @@ def run_with_progress(
 
     Methods that cannot learn from the network end it, or are told of where they may refuse.
     """
-    from dmte.evaluation.parallel import Shares, Timetable, run_jobs
+    from dmte.evaluation.parallel import Shares, run_jobs
 
     refusals: dict[str, str] | None = {} if may_refuse else None
     count = num_workers(workers)
-    times, shares = Timetable(jobs, min(count, max(len(jobs), 1))), Shares(jobs)
-    with _bar(times, shares, len(jobs), quiet=quiet) as show:
+    shares = Shares(jobs)
+    with FitsProgress(shares, len(jobs), quiet=quiet) as progress:
         try:
             for job, result in run_jobs(jobs, read, count, shares, refusals):
-                times.note(job, shares.seconds(job))
-                show(job)
+                progress.advance_to_next(job)
                 yield job, result
         except KeyboardInterrupt as problem:
-            raise Interrupted(f"interrupted after {times.done} of {len(jobs)} fits") from problem
+            done = f"{progress.num_done} of {len(jobs)} fits"
+            raise Interrupted(f"interrupted after {done}") from problem
     for method, reason in (refusals or {}).items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
 
@@ -75,57 +73,56 @@ def num_workers(given: int | None) -> int:
 
 
 @contextmanager
-def _bar(
-    times: "Timetable", shares: "Shares", total: int, *, quiet: bool
-) -> "Iterator[Callable[[Job], None]]":
-    """Show how many jobs are done: as a bar in a terminal, as lines in a file."""
+def bar_on_stderr(*columns: ProgressColumn, quiet: bool) -> Iterator[Progress]:
+    """Show a bar while the context lasts, if stderr is a terminal."""
     console = Console(stderr=True, soft_wrap=True)
-    is_bar = console.is_terminal and not quiet
-    columns = (FitsBar(shares), MofNCompleteColumn(), FitsUnderway(times, shares))
-    with Progress(*columns, console=console, transient=True, disable=not is_bar) as bar:
-        task = bar.add_task("", total=total)
-
-        def show(job: "Job") -> None:
-            bar.update(task, advance=1)
-            if not is_bar and not quiet:
-                left = f"about {timedelta(seconds=round(times.seconds_left()))} left"
-                print(f"{times.done}/{total}  {job.title()}, {left}", file=sys.stderr)
-
-        yield show
+    hidden = quiet or not console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        yield bar
 
 
-class FitsBar(ProgressColumn):
-    """A bar of the fits that are done and of the shares of those that are being made."""
+class FitsProgress(Progress):
+    """A bar in a terminal, lines in a file; running fits count by the share that is done."""
 
-    def __init__(self, shares: "Shares") -> None:
-        super().__init__()
-        self._shares = shares
-
-    def render(self, task: Task) -> ProgressBar:
-        """Return the bar as it is now."""
-        begun = sum(fit.share for fit in self._shares.underway())
-        return ProgressBar(
-            task.total, min(task.completed + begun, task.total or 0), width=BAR_WIDTH
+    def __init__(self, shares: "Shares", total: int, *, quiet: bool) -> None:
+        console = Console(stderr=True, soft_wrap=True)
+        self._shares, self._quiet, self.num_done = shares, quiet, 0
+        super().__init__(
+            BarColumn(BAR_WIDTH),
+            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=quiet or not console.is_terminal,
+            speed_estimate_period=DAY,
         )
+        self.add_task("", total=total)
 
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Return what is drawn, several times a second."""
+        self._count()
+        return super().get_renderables()
 
-class FitsUnderway(ProgressColumn):
-    """The fit that has been made longest, how far it is, and the time until all are done."""
+    def advance_to_next(self, job: "Job") -> None:
+        """Count a fit that is done, and print a line about it if there is no bar."""
+        self.num_done += 1
+        self._count()
+        if self.disable and not self._quiet:
+            (task,) = self.tasks
+            left = task.time_remaining
+            about = "" if left is None else f", about {timedelta(seconds=round(left))} left"
+            print(f"{self.num_done}/{task.total:.0f}  {job.title()}{about}", file=sys.stderr)
 
-    def __init__(self, times: "Timetable", shares: "Shares") -> None:
-        super().__init__(table_column=Column(no_wrap=True))
-        self._times, self._shares = times, shares
-
-    def render(self, task: Task) -> Text:
-        """Return the words as they are now."""
-        underway = self._shares.underway()
-        if not underway:
-            return Text("finishing" if task.completed else "starting")
-        longest = underway[0]
-        share = f": {100 * longest.share:.0f} %" if longest.share else ""
-        seconds = self._times.seconds_left(underway)
-        left = f", about {timedelta(seconds=round(seconds))} left" if seconds else ""
-        return Text(f"{longest.job.title()}{share}{left}")
+    def _count(self) -> None:
+        for task in self.tasks:
+            running = self._shares.underway()
+            words = "finishing" if self.num_done else "starting"
+            if running:
+                share = f": {100 * running[0].share:.0f} %" if running[0].share else ""
+                words = f"{running[0].job.title()}{share}"
+            completed = self.num_done + sum(fit.share for fit in running)
+            described = f"{self.num_done}/{task.total:.0f}  {words}"
+            self.update(task.id, completed=completed, description=described)
 
 
 def show_plan(plans: "Mapping[str, Sequence[Planned]]", as_json: bool = False) -> None:

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from dmte.cli.network_options import NetworkSource
 from dmte.cli.options import LINE
+from dmte.cli.progress import bar_on_stderr
 from dmte.distributed.group import ProcessGroup, run_on_all
 from dmte.distributed.launcher import (
     INTERRUPTED,
@@ -183,9 +183,7 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
         TextColumn("{task.description}"),
         TimeRemainingColumn(),
     )
-    console = Console(stderr=True)
-    shown = console.is_terminal and not quiet
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+    with bar_on_stderr(*columns, quiet=quiet) as bar:
         task = bar.add_task("", total=epochs)
 
         def show(report: EpochReport) -> None:

@@ -9,12 +9,10 @@ import os
 import signal
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import partial
-from statistics import fmean
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -54,28 +52,20 @@ class Shares:
     """How far every job is: memory that workers write to and their parent reads."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
-        self._cells = jobs
-        self._begun, self._shares, self._taken = (
-            _CONTEXT.RawArray("d", len(jobs)) for _ in range(3)
-        )
+        self._jobs = jobs
+        self._begun, self._shares = (_CONTEXT.RawArray("d", len(jobs)) for _ in range(2))
 
     @property
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """What a worker writes: when each job began, or zero, how far it is, how long it took."""
-        return self._begun, self._shares, self._taken
-
-    def seconds(self, job: Job) -> float:
-        """Return how long one of the jobs took by the clock, what is asked of the fit included."""
-        return next(
-            float(taken) for one, taken in zip(self._cells, self._taken, strict=True) if one is job
-        )
+    def arrays(self) -> tuple[Any, Any]:
+        """What a worker writes: when each running job began, otherwise zero, and its share."""
+        return self._begun, self._shares
 
     def underway(self) -> list[Underway]:
         """Return the fits that are being made, the one that has taken longest first."""
         now = time.time()
         found = [
             Underway(job, now - begun, share)
-            for job, begun, share in zip(self._cells, self._begun, self._shares, strict=True)
+            for job, begun, share in zip(self._jobs, self._begun, self._shares, strict=True)
             if begun
         ]
         return sorted(found, key=lambda fit: -fit.seconds)
@@ -160,55 +150,13 @@ def _unpack(
     )
 
 
-class Timetable:
-    """How long the jobs that are left will take, by those of the same method that are done."""
-
-    def __init__(self, jobs: Sequence[Job], workers: int) -> None:
-        self._left = Counter(job.method for job in jobs)
-        self._taken: dict[str, list[float]] = {}
-        self._workers = workers
-
-    @property
-    def done(self) -> int:
-        """How many jobs are done."""
-        return sum(map(len, self._taken.values()))
-
-    def note(self, job: Job, seconds: float) -> None:
-        """Take down that a job is done."""
-        self._left[job.method] -= 1
-        self._taken.setdefault(job.method, []).append(seconds)
-
-    def seconds_left(self, underway: Sequence[Underway] = ()) -> float:
-        """Return the seconds until all are done; a method not yet seen is taken for the average.
-
-        A fit that is being made tells how long its method takes, unless a finished one has.
-        """
-        means = _told_by(underway) | {method: fmean(times) for method, times in self._taken.items()}
-        typical = fmean(means.values()) if means else 0.0
-        total = sum(count * means.get(method, typical) for method, count in self._left.items())
-        for fit in underway:
-            mean = means.get(fit.job.method, typical)
-            # What is fitted may have to be scored yet, which can take longer than the fit.
-            total -= fit.share * mean if 0 < fit.share < 1 else min(fit.seconds, mean)
-        return max(total, 0.0) / self._workers
-
-
-def _told_by(underway: Sequence[Underway]) -> dict[str, float]:
-    """Return how long a fit takes in all, by what those that are being made say."""
-    told: dict[str, list[float]] = {}
-    for fit in underway:
-        if fit.share:
-            told.setdefault(fit.job.method, []).append(fit.seconds / fit.share)
-    return {method: fmean(times) for method, times in told.items()}
-
-
 _networks: list[TextualNetwork] = []
 """In a worker: the network it was given."""
 _arrays: list[Any] = []
-"""In a worker: where it writes when each job began, how far it is and how long it took."""
+"""In a worker: where it writes when each job began and how far it is."""
 
 
-def _begin_work(read: ReadNetwork, arrays: tuple[Any, Any, Any]) -> None:
+def _begin_work(read: ReadNetwork, arrays: tuple[Any, Any]) -> None:
     """Prepare a worker: one thread, deaf to Ctrl-C, which its parent hears, and gone with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
@@ -227,7 +175,7 @@ def _leave_with_parent() -> None:
 
 
 def _work(job: Job, number: int) -> dict[str, Any]:
-    begun, shares, taken = _arrays
+    begun, shares = _arrays
     begun[number] = time.time()
     try:
         with report_to(partial(shares.__setitem__, number)):
@@ -235,5 +183,4 @@ def _work(job: Job, number: int) -> dict[str, Any]:
     except DmteError as problem:
         raise type(problem)(f"{job.title()}: {problem}") from problem
     finally:
-        taken[number] = time.time() - begun[number]
         begun[number] = 0.0

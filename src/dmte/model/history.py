@@ -110,4 +110,4 @@ def history_to_json(history: History) -> list[dict[str, Any]]:
 
 def history_from_json(rows: Iterable[Mapping[str, Any]]) -> list[EpochRecord]:
     """Return the history that ``history_to_json`` wrote."""
-    return [EpochRecord(**{**row, "fold_aucs": tuple(row.get("fold_aucs", ()))}) for row in rows]
+    return [EpochRecord(**{**row, "fold_aucs": tuple(row["fold_aucs"])}) for row in rows]

@@ -53,8 +53,8 @@ class TrainedModel:
     vocabulary: Vocabulary
     model: DiffusionMaps
     embedding: Embedding
-    history: History | None = None
-    """How training went; none in a folder of a version that did not keep it."""
+    history: History
+    """Loss and validation AUC of every epoch."""
 
     def __repr__(self) -> str:
         return f"TrainedModel({self.embedding!r}, seed {self.seed})"
@@ -154,11 +154,10 @@ class TrainedModel:
                 {"edges": network.edges, "weights": network.edge_weights}
             ),
             "config.json": encode_json(self.describe()),
+            "history.json": encode_json(history_to_json(self.history)),
         }
         if network.features is not None:
             parts["features.safetensors"] = encode_tensors({"features": network.features})
-        if self.history is not None:
-            parts["history.json"] = encode_json(history_to_json(self.history))
         write_parts(Path(folder), parts, card=_card(self))
 
     def describe(self) -> dict[str, Any]:
@@ -182,7 +181,8 @@ class TrainedModel:
             StorageError: There is none, or it is damaged.
         """
         parts = read_parts(Path(folder))
-        missing = {"config.json", "parameters.safetensors", "texts.json"} - set(parts)
+        needed = {"config.json", "history.json", "parameters.safetensors", "texts.json"}
+        missing = needed - set(parts)
         if missing:
             raise StorageError(
                 f"{folder} holds no trained model: {', '.join(sorted(missing))} not found; "
@@ -198,15 +198,8 @@ class TrainedModel:
         texts = encoder_input(settings.encoder, vocabulary.encode(()), network.features)
         model = build_model(settings, texts.vocabulary_size, num_linked, config["seed"])
         model.load_state_dict(parameters)
-        return cls(
-            settings, config["seed"], network, vocabulary, model, embedding, _unpack_history(parts)
-        )
-
-
-def _unpack_history(parts: dict[str, bytes]) -> History | None:
-    if "history.json" not in parts:
-        return None
-    return tuple(history_from_json(decode_json(parts["history.json"])))
+        history = tuple(history_from_json(decode_json(parts["history.json"])))
+        return cls(settings, config["seed"], network, vocabulary, model, embedding, history)
 
 
 def _unpack_network(parts: dict[str, bytes], ids: Any, *, directed: bool) -> TextualNetwork:

@@ -10,7 +10,6 @@ A mirror is a URL (http, https or file) with the layout of a data folder, for ex
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from urllib.request import Request, urlopen
 from dmte.errors import DownloadError
 from dmte.network.datasets import DATA_VARIABLE, DataFile, Dataset, check_dataset
 from dmte.storage.folder import sync_folder
-from dmte.storage.locks import hold
+from dmte.storage.locks import lock_place, locked
 
 MIRROR_VARIABLE = "DMTE_MIRROR"
 """Environment variable for the URL of a mirror."""
@@ -72,7 +71,8 @@ def download(
     place = folder / dataset.name
     if not _missing(dataset, folder):
         return place
-    with _created(place), _locked(place):
+    busy = f"another process is downloading into {place}; wait until it has finished"
+    with _created(place), locked(lock_place(place), DownloadError(busy)):
         for file in _missing(dataset, folder):  # Another process may have fetched some of them.
             _fetch(file, url_of(dataset, file, mirror), place, report)
     return place
@@ -125,25 +125,6 @@ def _created(folder: Path) -> Iterator[None]:
         if isinstance(problem, OSError):
             raise DownloadError(_cannot_write(folder, problem)) from None
         raise
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Lock the folder against other downloads, which would write to the same partial file."""
-    if sys.platform == "win32":  # It opens no folders.
-        yield
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        hold(
-            descriptor,
-            DownloadError(
-                f"another process is downloading into {folder}; wait until it has finished"
-            ),
-        )
-        yield
-    finally:
-        os.close(descriptor)
 
 
 # ── One file ──

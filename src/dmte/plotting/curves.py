@@ -25,7 +25,7 @@ FRACTIONS: Mapping[str, str] = {
 """Axis label of every training fraction in a result file."""
 
 
-def draw_training(history: History | None, path: Path | str, *, replace: bool = False) -> None:
+def draw_training(history: History, path: Path | str, *, replace: bool = False) -> None:
     """Draw the loss over the epochs, and the AUC on validation edges if there are any.
 
     >>> from tempfile import TemporaryDirectory
@@ -39,10 +39,6 @@ def draw_training(history: History | None, path: Path | str, *, replace: bool = 
         MissingExtraError: matplotlib is not installed.
         StorageError: The picture cannot be written.
     """
-    if history is None:
-        raise ConfigError(
-            "the model has no training history, because dmte 0.1.0 did not store it; train it again"
-        )
     if not history:
         raise ConfigError(f"the model was not trained, because there were {TOO_FEW}")
     title = f"training, {history[-1].epoch:,} epochs"

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -44,6 +45,8 @@ def _from_glibc(name: str) -> Any:
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
+# ── How much memory there is: from Linux itself, elsewhere from psutil if it is installed ──
+
 MEMINFO = Path("/proc/meminfo")
 
 STATUS = Path("/proc/self/status")
@@ -56,20 +59,30 @@ NO_LIMIT = 1 << 60  # Version 1 of control groups writes a number near 2⁶³ wh
 
 
 def available_bytes() -> int | None:
-    """Return how many bytes more this process can take, or None where that is not known."""
-    free = [] if (found := _kilobytes(MEMINFO, "MemAvailable")) is None else [found]
-    free += [room for folder in _groups() if (room := _room(folder)) is not None]
-    return min(free, default=None)
+    """Return how many bytes more this process can take, or None if that is unknown."""
+    free = [_kilobytes(MEMINFO, "MemAvailable"), *map(_room, _groups())]
+    known = [room for room in free if room is not None]
+    return min(known) if known else _from_psutil(lambda psutil: psutil.virtual_memory().available)
 
 
 def total_bytes() -> int | None:
-    """Return how many bytes the machine has in all, or None where that is not known."""
-    return _kilobytes(MEMINFO, "MemTotal")
+    """Return how many bytes the machine has in all, or None if that is unknown."""
+    known = _kilobytes(MEMINFO, "MemTotal")
+    return known or _from_psutil(lambda psutil: psutil.virtual_memory().total)
 
 
 def resident_bytes() -> int | None:
-    """Return how many bytes this process has, or None where that is not known."""
-    return _kilobytes(STATUS, "VmRSS")
+    """Return how many bytes this process holds, or None if that is unknown."""
+    known = _kilobytes(STATUS, "VmRSS")
+    return known or _from_psutil(lambda psutil: psutil.Process().memory_info().rss)
+
+
+def _from_psutil(read: Callable[[Any], int]) -> int | None:
+    """Return what psutil knows, or None without psutil (the extra ``memory``)."""
+    try:
+        return read(import_module("psutil"))
+    except ImportError:
+        return None
 
 
 def _kilobytes(path: Path, name: str) -> int | None:

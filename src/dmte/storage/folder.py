@@ -12,7 +12,6 @@ A new content gets a new name, so no part is overwritten. A write adds the new p
 disk, and only then replaces the manifest, in one rename: a kill at any moment leaves the old parts
 or the new ones, never a mixture. Then files that the manifest no longer lists are removed. The card
 keeps its plain name, so the manifest also accepts the previous card.
-Without ``fcntl`` (Windows) there is no lock: only one process may write at a time.
 """
 
 import mmap
@@ -26,6 +25,7 @@ from typing import TypeVar
 
 from dmte.errors import StorageError
 from dmte.storage.codec import REPAIR
+from dmte.storage.locks import locked
 from dmte.storage.manifest import (
     CONTENT_NAME,
     MANIFEST,
@@ -36,9 +36,6 @@ from dmte.storage.manifest import (
     read_manifest,
     sha256,
 )
-
-if sys.platform != "win32":
-    import fcntl
 
 Data = TypeVar("Data", bytes, mmap.mmap)
 
@@ -59,7 +56,7 @@ def write_parts(folder: Path, parts: Mapping[str, bytes], card: str | None = Non
     try:
         _make_folder(folder)
         _check_not_foreign(folder)
-        with _locked(folder, exclusive=True):
+        with locked(folder / LOCK):
             _replace(folder, listed, parts, None if card is None else card.encode())
     except OSError as error:
         raise StorageError(
@@ -130,8 +127,7 @@ def part_names(folder: Path) -> list[str]:
 @contextmanager
 def _locked_against_writers(folder: Path) -> Iterator[None]:
     """Lock writers out for a second read: a writer may have replaced the parts during the first."""
-    lockable = os.access(folder / LOCK, os.R_OK)
-    with _locked(folder, exclusive=False) if lockable else nullcontext():
+    with locked(folder / LOCK) if os.access(folder / LOCK, os.R_OK) else nullcontext():
         yield
 
 
@@ -298,19 +294,3 @@ def _remove_unlisted(folder: Path, old: Manifest) -> None:
         if path.name not in kept and (path.name in old.files or _is_leftover(path)):
             with suppress(OSError):  # The next write tries again.
                 path.unlink()
-
-
-@contextmanager
-def _locked(folder: Path, *, exclusive: bool) -> Iterator[None]:
-    """Lock the folder against all other processes or, if not exclusive, against writers."""
-    if sys.platform == "win32":
-        yield
-        return
-    with (folder / LOCK).open("ab" if exclusive else "rb") as lock:
-        with suppress(OSError):  # some network file systems have no locks
-            fcntl.flock(lock, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-        try:
-            yield
-        finally:
-            with suppress(OSError):  # closing is not enough if a fork has inherited the file
-                fcntl.flock(lock, fcntl.LOCK_UN)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dmte.errors import StorageError
-from dmte.storage.locks import hold
+from dmte.storage.locks import lock_place, locked
 
 
 def append_line(path: Path, entry: Mapping[str, Any]) -> None:
@@ -44,8 +44,8 @@ def sole_writer(path: Path) -> Iterator[None]:
         StorageError: Another run holds the lock, or the file cannot be written.
     """
     busy = f"another run adds to {path}; wait until it has ended, or give another --out"
-    with _opened(path) as file:
-        hold(file.fileno(), StorageError(busy))
+    _opened(path).close()
+    with locked(lock_place(path), StorageError(busy)):
         _cut_half_line(path)
         yield
 

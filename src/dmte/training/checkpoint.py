@@ -138,8 +138,6 @@ def _position_of(
     if POSITION not in part_names(folder):
         raise StorageError(f"{folder} holds no checkpoint")
     position: dict[str, Any] = decode_json(read_parts(folder, [POSITION])[POSITION])
-    if "history" not in position:
-        raise StorageError(f"the checkpoint in {folder} is of an older version; start anew")
     _refuse_other_run(
         folder,
         seed=(position["seed"], seed),

@@ -3,6 +3,8 @@
 The journal is a file of JSON lines that only grows: what the search is of, then a line per trial
 and per comparison, on disk before the next begins. A kill leaves at most half a line at its end.
 One search at a time has it; another is refused before it reads a line.
+optuna's own journal is not used: half a line at its end breaks it, a killed process leaves it
+locked, a damaged line is not named, and reading needs optuna, which is optional.
 """
 
 import hashlib

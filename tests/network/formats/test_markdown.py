@@ -2,7 +2,7 @@
 
 import pytest
 
-from dmte.network.formats.markdown import parse_note, split_front_matter
+from dmte.network.formats.markdown import parse_note
 
 
 def targets(text: str) -> list[str]:
@@ -103,7 +103,8 @@ def test_the_title_is_in_the_front_matter_or_the_first_heading(
     ("text", "labels"),
     [
         ("---\ntags: [a, 'b c', \"d, e\"]\n---\n", ("a", "b c", "d, e")),
-        ("---\ntags:\n  - a\n  - '#b'\n- c\n---\n", ("a", "b", "c")),
+        ("---\ntags:\n  - a\n  - '#b'\n  - c\n---\n", ("a", "b", "c")),
+        ("---\ntags:\n- a\n- b\n---\n", ("a", "b")),
         ("---\ntags: a, b\n---\n", ("a", "b")),
         ("---\ntag: a\ncategories: [b]\n---\n#c and #c/d.", ("a", "b", "c", "c/d")),
         ("---\ntags: []\n---\n", ()),
@@ -114,12 +115,6 @@ def test_the_title_is_in_the_front_matter_or_the_first_heading(
 )
 def test_labels_are_the_tags(text: str, labels: tuple[str, ...]) -> None:
     assert parse_note(text).labels == labels
-
-
-def test_front_matter_needs_its_end_and_the_top() -> None:
-    assert split_front_matter("---\ntags: a\n") == ({}, "---\ntags: a\n")
-    assert split_front_matter("\n---\ntags: a\n---\n")[0] == {}
-    assert split_front_matter("---\r\n".replace("\r", "") + "---\nx") == ({}, "x")
 
 
 def test_aliases_and_windows_line_ends_are_read() -> None:

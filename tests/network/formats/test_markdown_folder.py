@@ -217,3 +217,15 @@ def test_links_find_known_notes_elsewhere(tmp_path: Path) -> None:
         network = read_network(tmp_path, known=["math/tree", "math/graph", "math/set"])
     assert network.ids == ("new", "math/tree", "math/graph")
     assert network.edges.tolist() == [[0, 1], [0, 2]]
+
+
+def test_front_matter_that_is_not_valid_yaml_is_named_and_the_rest_is_read() -> None:
+    folder = write(a="---\ntitle: A: b\n---\n# Trees\n[[b]]", b="---\ntags: [\n---\n", c="fine")
+    with pytest.warns(DmteWarning) as caught:
+        network = read_network(folder)
+    assert str(caught[0].message) == (
+        "vault/a.md, line 2: mapping values are not allowed in this context; "
+        "front matter that is not valid YAML is left out, 2 in all"
+    )
+    assert network.texts[0] == "Trees. b"
+    assert len(network.edges) == 1

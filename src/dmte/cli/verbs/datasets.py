@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from typing import Annotated, Any, no_type_check
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
 from dmte.cli.network_options import JsonOption
 from dmte.cli.options import QuietOption, with_flags
 from dmte.cli.output import column, complete, grid, rendered
+from dmte.cli.progress import bar_on_stderr
 from dmte.errors import Interrupted
 from dmte.network.datasets import (
     DATASETS,
@@ -149,9 +149,7 @@ def _progress(name: str, *, quiet: bool) -> Iterator[Report]:
         DownloadColumn(),
         TimeRemainingColumn(),
     )
-    console = Console(stderr=True)
-    shown = console.is_terminal and not quiet
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+    with bar_on_stderr(*columns, quiet=quiet) as bar:
         tasks: dict[str, Any] = {}
 
         def report(arrival: Arrival) -> None:

@@ -155,7 +155,7 @@ def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
 def _describe_model(folder: Path) -> dict[str, Any]:
     parts = read_parts(folder)
     facts: dict[str, Any] = {"model": str(folder)}
-    if "history.json" in parts:
+    if "history.json" in parts:  # An embedding alone has none.
         facts["training"] = outcome(history_from_json(decode_json(parts["history.json"])))
     if "config.json" in parts:
         config = decode_json(parts["config.json"])

@@ -1,91 +1,12 @@
-"""The front matter of a Markdown file: the lines between ``---`` at its top.
-
-It is YAML, of which a subset is read: a name and a value, a list in brackets or with dashes, a text
-with commas. Names other than those below, and whatever is nested deeper, are passed over.
-"""
+"""One Markdown file: title, text, labels and links."""
 
 import html
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 from urllib.parse import unquote
 
-NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        "title": "title",
-        "tag": "tags",
-        "tags": "tags",
-        "keywords": "tags",
-        "category": "tags",
-        "categories": "tags",
-        "alias": "aliases",
-        "aliases": "aliases",
-    }
-)
-"""What the names that are read mean."""
-
-_BLOCK = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-
-_LINE = re.compile(r"([A-Za-z_-]+)[ \t]*:(?:[ \t]+(.*)|[ \t]*)$")
-
-_ITEM = re.compile(r"[ \t]*-[ \t]+(.*)$")
-
-_LIST = re.compile(r"\[(.*)\](?:\s+#.*)?$")
-
-_VALUE = re.compile(r"\s*(\"(?:[^\"\\]|\\.)*\"|'(?:[^']|'')*'|[^,]+)")
-
-
-def split_front_matter(source: str) -> tuple[dict[str, tuple[str, ...]], str]:
-    r"""Return what the front matter says by ``NAMES``, and the text below it.
-
-    >>> split_front_matter("---\ntags: [a, 'b c']\ntitle: A: b\n---\nText")
-    ({'tags': ('a', 'b c'), 'title': ('A: b',)}, 'Text')
-    >>> split_front_matter("---\ntags:\n  - a\n  - b\n---\n")[0]
-    {'tags': ('a', 'b')}
-    """
-    block = _BLOCK.match(source)
-    if block is None:
-        return {}, source
-    found: dict[str, tuple[str, ...]] = {}
-    name = ""
-    for line in block[1].split("\n"):
-        start, item = _LINE.match(line), _ITEM.match(line)
-        if start is not None:
-            name = NAMES.get(start[1].lower(), "")
-            values = _values(name, start[2] or "")
-        elif item is not None:
-            values = (_unquoted(item[1]),)
-        else:
-            continue
-        if name:
-            clean = (value.removeprefix("#") if name == "tags" else value for value in values)
-            found[name] = (*found.get(name, ()), *(value for value in clean if value))
-    return found, source[block.end() :]
-
-
-def _values(name: str, text: str) -> tuple[str, ...]:
-    text = text.strip()
-    if name == "title":
-        return (_unquoted(text),)
-    listed = _LIST.match(text)
-    return tuple(map(_unquoted, _VALUE.findall(text if listed is None else listed[1])))
-
-
-def _unquoted(text: str) -> str:
-    """Return a value without its quotes, or without the comment behind it.
-
-    >>> _unquoted('"a # b"'), _unquoted("'it''s'"), _unquoted("a # note"), _unquoted("null")
-    ('a # b', "it's", 'a', '')
-    """
-    text = text.strip()
-    if len(text) > 1 and text[0] == text[-1] == '"':
-        return re.sub(r"\\(.)", r"\1", text[1:-1])
-    if len(text) > 1 and text[0] == text[-1] == "'":
-        return text[1:-1].replace("''", "'")
-    text = re.split(r"(?:^|\s)#(?=\s)", text)[0].strip()
-    return "" if text in ("null", "~", "[]", "|", ">", "|-", ">-") else text
-
+from dmte.network.formats.front_matter import split_front_matter
 
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")
 
@@ -152,6 +73,8 @@ class Note:
     labels: tuple[str, ...]
     aliases: tuple[str, ...]
     links: tuple[Link, ...]
+    problem: str = ""
+    """Why its front matter cannot be read; empty if it can."""
 
 
 def parse_note(source: str) -> Note:
@@ -163,7 +86,8 @@ def parse_note(source: str) -> Note:
     >>> [link.target for link in note.links]
     ['cycle', 'graph.md']
     """
-    about, body = split_front_matter(source.replace("\r\n", "\n").replace("\r", "\n"))
+    front, body = split_front_matter(source.replace("\r\n", "\n").replace("\r", "\n"))
+    about = front.values
     body, spans = _set_code_spans_aside(_without_code_blocks(body))
     links, body = _take_links(_COMMENT.sub(" ", body), spans)
     title, body = _take_title(" ".join(about.get("title", ())), body)
@@ -174,6 +98,7 @@ def parse_note(source: str) -> Note:
         labels=tuple(dict.fromkeys([*about.get("tags", ()), *tags])),
         aliases=about.get("aliases", ()),
         links=tuple(dict.fromkeys(links)),
+        problem=front.problem,
     )
 
 

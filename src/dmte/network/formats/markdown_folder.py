@@ -46,6 +46,7 @@ def read_notes(folder: Path, known: Sequence[str] = ()) -> Table:
     if not paths:
         raise NetworkError(f"{folder} does not contain a Markdown file ({', '.join(SUFFIXES)})")
     notes = [parse_note(open_source(path).text()) for path in track(paths)]
+    _warn_of_front_matter(paths, notes)
     ids = _ids([path.relative_to(folder) for path in paths])
     findable = list(dict.fromkeys([*ids, *known]))
     finder = LinkFinder(folder.resolve().name, findable, [note.aliases for note in notes])
@@ -65,6 +66,14 @@ def read_notes(folder: Path, known: Sequence[str] = ()) -> Table:
         },
         place=lambda row: str(paths[row]),
     )
+
+
+def _warn_of_front_matter(paths: Sequence[Path], notes: Sequence[Note]) -> None:
+    bad = [
+        f"{path}, {note.problem}" for path, note in zip(paths, notes, strict=True) if note.problem
+    ]
+    if bad:
+        warn(f"{bad[0]}; front matter that is not valid YAML is left out, {len(bad):,} in all")
 
 
 def find_notes(folder: Path) -> Iterator[Path]:
