@@ -59,5 +59,5 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "row.toml"
     for content in ("not = toml = at all", "table = 1\n", "[printed]\nmany = 1.0\n"):
         path.write_text(content)
-        with pytest.raises(StorageError, match=r"row\.toml is no experiment"):
+        with pytest.raises(StorageError, match=r"row\.toml is not a row of a table"):
             _load(path)
