@@ -204,12 +204,14 @@ def _settings_key(cell: Cell) -> tuple[tuple[str, Any], ...]:
 
 
 def _figures(scores: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, Any]:
-    return {name: asdict(summarize([score[name] for score in scores])) for name in names}
+    """Summarize every figure that all scores have; older ones lack a new metric."""
+    there = [name for name in names if all(name in score for score in scores)]
+    return {name: asdict(summarize([score[name] for score in scores])) for name in there}
 
 
 def _costs(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the mean time of a fit, that of the fastest, and the largest peak of memory."""
-    peaks = [result["peak_mb"] for result in group if result["peak_mb"] is not None]
+    peaks = [result["peak_mb"] for result in group if result.get("peak_mb") is not None]
     seconds = [result["fit_seconds"] for result in group]
     return {
         "fit_seconds": round(statistics.fmean(seconds), 2),
