@@ -223,7 +223,7 @@ def test_a_reproduction_goes_on_where_it_stopped(alone: Run, inside: Run, tmp_pa
         return json.dumps([entry["cell"], entry["result"]["scores"]])
 
     assert sorted(map(figures, kept)) == sorted(map(figures, lines))
-    assert "| TF-IDF | 15 % |" in (tmp_path / "hepth-links" / "table.md").read_text()
+    assert "\n| TF-IDF | " in (tmp_path / "hepth-links" / "table.md").read_text()
     results = json.loads((tmp_path / "hepth-links" / "results.json").read_text())
     assert results["seeds"] == [0, 1]
     table = tmp_path / "hepth-links" / "table.md"
@@ -240,7 +240,7 @@ def test_a_reproduction_goes_on_where_it_stopped(alone: Run, inside: Run, tmp_pa
     elsewhere = tmp_path / "pages" / "of" / "mine.md"
     report = inside("reproduce", "report", "--out", str(tmp_path), "--page", str(elsewhere))
     assert report.returncode == 0, report.stderr
-    assert elsewhere.read_text() == page.replace("(.)", "(../..)")
+    assert elsewhere.read_text() == page
 
 
 @pytest.mark.parametrize("asked", [(), ("--seeds", "0"), ("--dry-run",)], ids=" ".join)
@@ -331,7 +331,7 @@ def test_a_second_run_into_the_same_folder_is_refused_and_readers_are_not(
         assert done.stderr.startswith(f"dmte: another run adds to {journal.path}; wait")
         assert done.stderr.count("\n") == 1
         assert alone(*asked, "--dry-run").returncode == 0
-        assert "| TF-IDF | 15 % |" in alone(*asked, "--seeds", "0").stdout
+        assert "\n| TF-IDF | " in alone(*asked, "--seeds", "0").stdout
         assert inside("reproduce", "report", "--out", str(tmp_path)).returncode == 0
         assert journal.path.read_bytes() == half
 
@@ -349,7 +349,7 @@ def test_what_was_measured_elsewhere_is_shown_where_it_cannot_run(
     done = alone("reproduce", "hepth-links", "--methods", "sentence", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "sentence: left out, no sentence encoder was given" in done.stderr
-    assert "| sentence encoder | 15 % |" in done.stdout
+    assert "\n| sentence encoder | " in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -408,7 +408,7 @@ def test_a_mistake_gets_one_helpful_line(
 
 
 @pytest.mark.usefixtures("published")
-def test_the_recipe_ends_in_a_verdict(
+def test_the_recipe_is_the_tables_of_its_targets(
     alone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(cells: Sequence[Cell], *_: Any, **__: Any) -> Iterator[tuple[Cell, dict[str, Any]]]:
@@ -421,12 +421,12 @@ def test_the_recipe_ends_in_a_verdict(
         *("--out", str(tmp_path)),
     )
     assert done.returncode == 0, done.stderr
-    _, verdict = done.stdout.split("## The recommended recipe")
-    assert "| hepth-links | 15 %, published | 90.0 (1) | +10.0 (1) | `tfidf` 80.0 |" in verdict
-    leads = "| ahead of every other method | hepth-links, 15 / 55 / 95 %, strict | +0.5 |"
-    assert f"{leads} +10.0 / +10.0 / +10.0 | 1 (3) | met; not all others measured; " in verdict
+    headings = [line for line in done.stdout.splitlines() if line.startswith("#")]
+    assert headings == ["## Link prediction on HepTh"]
+    assert "| dmte | 90.0 |  |  |  | 90.0 |" in done.stdout
     assert (
-        "| cora-links, 15 / 55 %, strict | 95.0 / 97.6 | – / – | 0 (10) | not measured |" in verdict
+        done.stdout
+        == (tmp_path / "hepth-links" / "table.md").read_text().replace("# Link", "## Link") + "\n"
     )
 
 
