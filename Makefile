@@ -50,7 +50,7 @@ reproduce: $(STAMP)  ## Measure the paper's tables and figures again, quickly, i
 	@$(BIN)/dmte reproduce report
 
 document: $(STAMP)  ## Write docs/reproduction.md anew from results, docs/methods.md, docs/api.md and what commands print from the code.
-	@$(BIN)/dmte reproduce report --out experiments/results --page docs/reproduction.md
+	@$(BIN)/python experiments/report/page.py
 	@$(BIN)/python -c 'from pathlib import Path; from dmte.evaluation.catalog import methods_page; \
 	  Path("docs/methods.md").write_text(methods_page(), "utf-8")'
 	@echo docs/methods.md
