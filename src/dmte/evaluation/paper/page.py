@@ -102,7 +102,7 @@ def _beside_print(target: Target, rows: Sequence[Row]) -> str:
     lines = []
     for method in _methods(target, rows):
         found = [find_row(rows, method, "published", percent) for percent in target.percents]
-        ours = [shown(row and row.main, with_spread=False) for row in found]
+        ours = [_cell(row, with_spread=False) for row in found]
         printed = printed_figures(target.network, method)
         if printed or any(ours):
             lines.append([method_name(method), "ours", *ours])
@@ -126,7 +126,7 @@ def _of(target: Target, rows: Sequence[Row], protocol: str) -> str:
     lines = []
     for method in _methods(target, rows):
         found = [find_row(rows, method, protocol, percent) for percent in target.percents]
-        figures = [shown(row and row.main, with_spread=with_spread) for row in found]
+        figures = [_cell(row, with_spread=with_spread) for row in found]
         if any(figures):
             lines.append([method_name(method), *figures])
     return table([PROTOCOLS[protocol], *_heads(target)], lines)
@@ -141,7 +141,7 @@ def _of_variants(target: Target, rows: Sequence[Row], protocol: str) -> str:
         lines.append(["Table 1 of the paper", *_printed_cells(printed, target)])
     for variant in target.variants:
         figures = [
-            shown(row and row.main)
+            _cell(row)
             for percent in target.percents
             for row in [find_row(rows, method, protocol, percent, variant.settings)]
         ]
@@ -248,6 +248,10 @@ def _figures(cell: Cell) -> list[FigureKey]:
 
 def _key(method: str, settings: Mapping[str, object], protocol: str, percent: int) -> FigureKey:
     return method, json.dumps(settings, sort_keys=True), protocol, percent
+
+
+def _cell(row: Row | None, *, with_spread: bool = True) -> str:
+    return shown(None if row is None else row.main, with_spread=with_spread)
 
 
 def _heads(target: Target) -> list[str]:
