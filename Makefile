@@ -67,7 +67,7 @@ reproduce: $(STAMP)  ## Measure the paper's tables and figures again, quickly, i
 	@$(BIN)/dmte reproduce report
 
 document: $(STAMP)  ## Update generated pages: docs/reproduction.md, docs/methods.md and the output of commands.
-	@$(BIN)/dmte reproduce report --out experiments/results --page docs/reproduction.md
+	@$(BIN)/python experiments/report/page.py
 	@$(BIN)/python docs/tools/method_catalog.py
 	@$(BIN)/python docs/tools/run_pages.py docs/quick-start.md docs/command-line.md docs/how-to/*.md docs/verbs/*.md
 
@@ -75,7 +75,7 @@ $(DOCS_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
 	@touch $@
 
-docs: $(DOCS_STAMP)  ## Build the documentation's site into site/, and refuse broken links.
+docs: $(DOCS_STAMP)  ## Build the site of the documentation into site/; broken links are errors.
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	@echo 'site/index.html; with search: $(BIN)/mkdocs serve'
 

@@ -9,8 +9,7 @@ from runpy import run_path
 import pytest
 
 from dmte.cli.app import VERBS
-from dmte.evaluation.paper.lookup import find_row
-from dmte.evaluation.paper.results import read_results
+from dmte.evaluation.paper.results import Row, find_row, read_results
 from dmte.evaluation.paper.tables import load_experiments
 from dmte.settings import PAPER
 from run_pages import make_files
@@ -111,7 +110,7 @@ def test_every_file_named_in_the_table_of_changes_exists() -> None:
 
 def test_the_figures_in_the_readme_are_those_of_the_results() -> None:
     """Each row: ours by the strict protocol at 15 and 55 %, published and printed at 55 %."""
-    rows = read_results(ROOT / "experiments" / "results")["cora-links"]["rows"]
+    rows = read_results(ROOT / "experiments" / "results")["cora-links"].rows
     printed = {row.method: row.printed for row in load_experiments() if row.network == "cora"}
     readme = (ROOT / "README.md").read_text()
     table = readme[readme.index("## How it compares") : readme.index("## How it works")]
@@ -121,7 +120,7 @@ def test_the_figures_in_the_readme_are_those_of_the_results() -> None:
         expected = []
         for protocol, percent in (("strict", 15), ("strict", 55), ("published", 55)):
             row = find_row(rows, method, protocol, percent)
-            expected.append("" if row is None else f"{100 * row['auc']['mean']:.1f}")
+            expected.append("" if row is None else f"{100 * row.main.mean:.1f}")
         expected.append(str(printed[method][55]) if method in printed else "")
         assert [figure.strip() for figure in figures.split("|")] == expected, method
 
@@ -139,19 +138,16 @@ def test_the_figures_of_the_recipe_with_features_are_those_of_their_file() -> No
     page = " ".join((ROOT / "docs" / "recipe.md").read_text("utf-8").split())
     figures = r"reaches ([\d.]+), ([\d.]+) and ([\d.]+) \(\[dblp_features\.json\]"
     (claimed,) = re.findall(figures, page)
-    rows = json.loads((ROOT / "experiments" / "dblp_features.json").read_text())["results"]
+    stored = json.loads((ROOT / "experiments" / "dblp_features.json").read_text())["results"]
+    rows = [Row.from_dict(row) for row in stored]
     found = [find_row(rows, "dmte", "strict", percent) for percent in (15, 55, 95)]
-    assert [f"{100 * row['auc']['mean']:.1f}" for row in found if row] == [*claimed]
+    assert [f"{100 * row.main.mean:.1f}" for row in found if row] == [*claimed]
     (leads,) = re.findall(r"the best there is here, by ([\d.]+), ([\d.]+) and (\d\.\d)", page)
-    others = read_results(ROOT / "experiments" / "results")["dblp-links"]["rows"]
+    others = read_results(ROOT / "experiments" / "results")["dblp-links"].rows
     for row, lead in zip(found, leads, strict=True):
         assert row is not None
-        best = max(
-            other["auc"]["mean"]
-            for other in others
-            if other["train_fraction"] == row["train_fraction"]
-        )
-        assert f"{100 * (row['auc']['mean'] - best):.1f}" == lead
+        best = max(other.main.mean for other in others if other.percent == row.percent)
+        assert f"{100 * (row.main.mean - best):.1f}" == lead
 
 
 def test_the_step_size_of_the_paper_s_recipe_won_as_often_as_is_said() -> None:

@@ -1,7 +1,7 @@
 """P of a graph, without some edges and for new vertices: one table of kinds serves all three."""
 
 from types import MappingProxyType
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -54,11 +54,11 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> dict[str, TransitionKind]:
     return more
 
 
-def train(network: TextualNetwork, kind: str) -> TrainedModel:
+def train(network: TextualNetwork, kind: Any) -> TrainedModel:
     # Without validation edges the last epoch counts, and not the untrained start.
     settings = Settings(dim=16, epochs=2, transition=kind, validation_fraction=0.0)
     assert settings.hide_supervised
-    return DmteMethod.of(settings).train(network, seed=0)
+    return DmteMethod(settings).train(network, seed=0)
 
 
 def dense(matrix: SparseMatrix, size: int) -> Float[Tensor, "size size"]:

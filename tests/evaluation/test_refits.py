@@ -45,7 +45,7 @@ def test_a_fit_made_again_scores_what_was_committed(
     network = read_hepth(data_folder)
     (job,) = (
         job
-        for job in TARGETS["hepth-links"].cells(network)
+        for job in TARGETS["hepth-links"].jobs(network)
         if isinstance(job, LinkJob)
         and (job.method, job.protocol, job.train_fraction, job.seed) == (method, protocol, 0.55, 0)
     )

@@ -68,7 +68,7 @@ def test_elsewhere_than_on_linux_psutil_knows() -> None:
 
 @pytest.mark.usefixtures("no_linux")
 def test_without_psutil_memory_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "psutil", None)  # type: ignore[arg-type]
+    monkeypatch.setitem(sys.modules, "psutil", None)
     assert memory.total_bytes() is None
     assert memory.available_bytes() is None
     assert memory.resident_bytes() is None

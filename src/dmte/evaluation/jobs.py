@@ -300,10 +300,3 @@ def _seeds(num_seeds: int) -> range:
 
 def _rounded(scores: Mapping[str, float]) -> dict[str, float]:
     return {name: round(value, DIGITS) for name, value in scores.items()}
-
-
-# ``evaluation.paper`` and ``cli.reproduce_job`` still use the former names.
-Cell = Job
-LinkCell = LinkJob
-ClassCell = ClassJob
-link_cells, class_cells = link_jobs, class_jobs

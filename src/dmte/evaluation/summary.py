@@ -212,7 +212,7 @@ def _figures(scores: Sequence[Mapping[str, float]], names: Iterable[str]) -> dic
 
 def _costs(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the mean time of a fit, that of the fastest, and the largest peak of memory."""
-    peaks = [result["peak_mb"] for result in group if result["peak_mb"] is not None]
+    peaks = [result["peak_mb"] for result in group if result.get("peak_mb") is not None]
     seconds = [result["fit_seconds"] for result in group]
     return {
         "fit_seconds": round(statistics.fmean(seconds), 2),

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from dmte.errors import StorageError
-from dmte.evaluation.jobs import LinkCell
+from dmte.evaluation.jobs import LinkJob
 from dmte.evaluation.paper.journal import Journal
 from dmte.storage.journal import append_line
 
-CELL = LinkCell(
+CELL = LinkJob(
     network="n",
     method="dmte-paper",
     settings={"hop_weights": (1.0, 0.5)},
@@ -110,7 +110,8 @@ def test_a_line_of_somebody_elses_is_refused_with_its_number(tmp_path: Path, lin
         {**RESULT, "scores": {"dot": None}},
         *({**RESULT, "scores": {"dot": FIGURES | {"auc": auc}}} for auc in ("x", None, 9, nan)),
         {**RESULT, "fit_seconds": "x"},
-        {name: value for name, value in RESULT.items() if name != "peak_mb"},
+        {**RESULT, "peak_mb": "x"},
+        {name: value for name, value in RESULT.items() if name != "hidden_edges"},
     ],
 )
 def test_a_damaged_result_is_refused_with_its_line(tmp_path: Path, result: Any) -> None:
@@ -118,6 +119,23 @@ def test_a_damaged_result_is_refused_with_its_line(tmp_path: Path, result: Any) 
     Journal(path).add(CELL, RESULT)
     append_line(path, {"cell": CELL.describe(), "result": result})
     with pytest.raises(StorageError, match=r"cells\.jsonl, line 2 holds no result"):
+        Journal(path)
+
+
+def test_a_result_without_a_later_metric_or_with_another_one_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+    for seed, scores in enumerate(({"auc": 0.9}, FIGURES | {"another": 7})):
+        Journal(path).add(replace(CELL, seed=seed), {**RESULT, "scores": {"dot": scores}})
+    assert len(Journal(path)) == 2
+
+
+@pytest.mark.parametrize("share", ["half", "1.5", "nan"])
+def test_labels_are_scored_at_shares(share: str, tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+    job = {"kind": "ClassCell"}
+    scores = {share: {"macro_f1": 0.1, "micro_f1": 1}}
+    append_line(path, {"cell": job, "result": {"scores": scores, "fit_seconds": 1}})
+    with pytest.raises(StorageError, match=r"line 1 holds no result"):
         Journal(path)
 
 

@@ -39,10 +39,10 @@ def printed_tables(tex: str) -> dict[tuple[int, str], list[float]]:
         body = tex[tex.index(f"\\label{{{label}}}") :]
         body = body[: body.index("\\end{tabular}")]
         for line in body.splitlines():
-            cells = line.replace("\\hline", "").replace("\\\\", "").split("&")
-            figures = [re.sub(r"\\textbf\{(.*)\}", r"\1", cell.strip()) for cell in cells[1:]]
+            jobs = line.replace("\\hline", "").replace("\\\\", "").split("&")
+            figures = [re.sub(r"\\textbf\{(.*)\}", r"\1", job.strip()) for job in jobs[1:]]
             if len(figures) == 9 and "\\%" not in line:
-                found[number, cells[0].strip()] = [float(figure) for figure in figures]
+                found[number, jobs[0].strip()] = [float(figure) for figure in figures]
     return found
 
 
@@ -59,5 +59,5 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "row.toml"
     for content in ("not = toml = at all", "table = 1\n", "[printed]\nmany = 1.0\n"):
         path.write_text(content)
-        with pytest.raises(StorageError, match=r"row\.toml is no experiment"):
+        with pytest.raises(StorageError, match=r"row\.toml is not a row of a table"):
             _load(path)

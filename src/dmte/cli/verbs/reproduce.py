@@ -1,4 +1,4 @@
-"""``dmte reproduce``: the tables and figures of the paper, measured again."""
+"""``dmte reproduce``: measure the tables and figures of the paper again."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,15 +11,12 @@ from dmte.cli.output import complete
 from dmte.cli.progress import DryRunOption, WorkersOption
 from dmte.cli.verbs.evaluate import names
 from dmte.errors import ConfigError
+from dmte.runtime.experiment_files import experiment_files
 from dmte.runtime.spelling import propose
 
 REPORT = "report"
 GROUPS = ("recipe", "all")
-TARGETS = (
-    *("cora-links", "zhihu-links", "hepth-links", "hops", "dblp-classes", "dblp-links"),
-    *("cora-classes", "case-study", "training-edges", "released", "sensitivity"),
-)
-"""What ``evaluation.reproduction`` has under these names, which help shows without loading it."""
+TARGETS = tuple(path.stem for path in experiment_files("targets"))
 EVERYTHING = (*TARGETS, *GROUPS, REPORT)
 
 
@@ -29,12 +26,12 @@ def reproduce(
         typer.Argument(
             metavar="TARGET",
             autocompletion=complete(lambda: EVERYTHING),
-            help=f"{', '.join(TARGETS)}; recipe, which judges the recommended recipe; all; or "
-            "report, which writes one page of what is there.",
+            help=f"{', '.join(TARGETS)}; recipe: those that compare the recommended recipe; all; "
+            "or report: write one page of the stored results.",
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="Where results are kept, and taken up again from.")
+        Path, typer.Option(help="Folder of the results; finished fits in it are used.")
     ] = Path("reproduction"),
     quick: Annotated[
         bool,
@@ -44,14 +41,14 @@ def reproduce(
         ),
     ] = False,
     methods: Annotated[
-        str | None, typer.Option(help="Measure these only; results of others are kept.")
+        str | None, typer.Option(help="Measure only these methods; results of others are kept.")
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(help="At most so many seeds; 0 writes the tables from what is there."),
+        typer.Option(help="Maximum number of seeds; 0 writes the tables without fitting."),
     ] = None,
     page: Annotated[
-        Path | None, typer.Option(help="Where the report goes; by default beside the results.")
+        Path | None, typer.Option(help="File of the report; by default beside the results.")
     ] = None,
     workers: WorkersOption = None,
     dry_run: DryRunOption = False,
@@ -59,11 +56,11 @@ def reproduce(
 ) -> None:
     """Measure a table or figure of the paper again, beside what the paper prints.
 
-    Finished fits are kept: the same command goes on after an interruption.
+    Finished fits are kept: the same command resumes after an interruption.
     """
     if target not in EVERYTHING:
         raise ConfigError(f"there is no target {target!r}; {propose(target, EVERYTHING)}")
-    from dmte.cli.reproduce_job import chooser, measure, report
+    from dmte.cli.reproduce_job import choose_fits, measure, report
 
     if target == REPORT:
         fitting = {"--methods": methods, "--seeds": seeds, "--workers": workers}
@@ -71,15 +68,15 @@ def reproduce(
         report(out, page or out / "reproduction.md")
         return
     _refuse_unused(target, {"--page": page})
-    is_wanted = chooser(target, None if methods is None else names(methods), seeds, quick=quick)
-    measure(target, out, is_wanted, workers, dry_run=dry_run, quiet=quiet)
+    wanted = choose_fits(target, None if methods is None else names(methods), seeds, quick=quick)
+    measure(target, out, wanted, workers, dry_run=dry_run, quiet=quiet)
 
 
 def _refuse_unused(target: str, options: Mapping[str, object]) -> None:
-    """Refuse options that would change nothing.
+    """Check that no option is given that would change nothing.
 
     Raises:
-        ConfigError: One was given.
+        ConfigError: An option has no effect on this target.
     """
     given = [name for name, value in options.items() if value is not None and value is not False]
     if given:

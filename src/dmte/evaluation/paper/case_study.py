@@ -5,15 +5,15 @@ from typing import Any, ClassVar
 
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
-from dmte.evaluation.jobs import Cell, cost
+from dmte.evaluation.jobs import Job, cost
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import measure
 
-QUERY = "The K-D-B-Tree: A Search Structure For Large Multidimensional Dynamic IndexCache."
+QUERY = "The K-D-B-Tree: A Search Structure For Large Multidimensional Dynamic Indexes."
 PRINTED = (
     "The R+-Tree: A Dynamic Index for Multi-Dimensional Objects.",
     "The SR-tree: An Index Structure for High-Dimensional Nearest Neighbor Queries.",
-    "Segment IndexCache: Dynamic Indexing Techniques for Multi-Dimensional Interval Data.",
+    "Segment Indexes: Dynamic Indexing Techniques for Multi-Dimensional Interval Data.",
     "Generalized Search Trees for Database Systems.",
     "High Performance Clustering Based on the Similarity Join.",
 )
@@ -21,7 +21,7 @@ PRINTED = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CaseCell(Cell):
+class CaseJob(Job):
     """The five vertices closest to ``QUERY`` by cosine."""
 
     kind: ClassVar[str] = "CaseCell"

@@ -1,13 +1,192 @@
-"""The results of a target as a file, ``results.json``: written whole, and checked when read."""
+"""Stored results: what finished fits scored, summarized in a file per target, ``results.json``.
+
+The classes here read what is on disk. A score that was not stored is left out, so that files from
+before a new metric stay readable; a value that is there must be of its kind.
+"""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dmte.errors import StorageError
-from dmte.evaluation.paper.shapes import HEAD, ROWS, Each, Shape, misfit
-from dmte.evaluation.paper.targets import TARGETS, Target
+from dmte.evaluation.paper.tables import with_tuples
+from dmte.evaluation.summary import CLASS_FIGURES, LINK_FIGURES
+from dmte.storage.stored_json import DamageError, Stored, check_number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """A score over seeds, between 0 and 1."""
+
+    mean: float
+    std: float | None
+    """The standard deviation of one seed; ``None`` for a single seed."""
+    values: tuple[float, ...]
+
+    @classmethod
+    def from_stored(cls, stored: Stored) -> "Score":
+        """Read a score."""
+        mean = stored.number("mean", high=1.0)
+        return cls(mean=mean, std=stored.optional_number("std"), values=stored.shares("values"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """The scores of a method at one share of the edges or labelled vertices."""
+
+    method: str
+    settings: Mapping[str, Any]
+    """What differs from the method's defaults."""
+    percent: int
+    protocol: str = ""
+    """Of link prediction; empty for classification."""
+    scored_by: str = ""
+    """``dot``, ``cosine`` or a method's own score; empty for classification."""
+    scores: Mapping[str, Score]
+    peak_mb: float | None = None
+    counts: Mapping[str, float]
+    """Numbers of hidden edges and of those that leak, for link prediction."""
+
+    @classmethod
+    def from_dict(cls, row: Any, place: str = "") -> "Row":
+        """Read a row of JSON.
+
+        Raises:
+            DamageError: A value is missing or of another kind.
+        """
+        stored = Stored.of(row, place)
+        is_link = "protocol" in stored.values
+        share = stored.number("train_fraction" if is_link else "label_fraction", high=1.0)
+        counts = ("hidden_edges", "self_loops", "trained_on") if is_link else ()
+        return cls(
+            method=stored.text("method"),
+            settings=with_tuples(dict(stored.inner("settings").values)),
+            percent=round(100 * share),
+            protocol=stored.text("protocol") if is_link else "",
+            scored_by=stored.text("score") if is_link else "",
+            scores=_scores(stored, LINK_FIGURES if is_link else CLASS_FIGURES),
+            peak_mb=stored.optional_number("peak_mb"),
+            counts={name: stored.number(name) for name in counts},
+        )
+
+    @property
+    def main(self) -> Score:
+        """AUC or Macro-F1."""
+        return self.scores[(LINK_FIGURES if self.protocol else CLASS_FIGURES)[0]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Title:
+    """A paper of the case study."""
+
+    text: str
+    rank: int
+    """Its place among the papers closest to the query, from 1."""
+    linked: bool
+
+    @classmethod
+    def from_stored(cls, stored: Stored) -> "Title":
+        """Read a title."""
+        if stored.values.get("linked") not in (False, True):
+            raise DamageError(stored.within("linked"))
+        linked = bool(stored.values["linked"])
+        return cls(text=stored.text("text"), rank=int(stored.number("rank")), linked=linked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseStudy:
+    """The papers closest to one paper, and those that the paper prints."""
+
+    query: str
+    closest: tuple[Title, ...]
+    printed: tuple[Title, ...]
+
+    @classmethod
+    def from_stored(cls, stored: Stored) -> "CaseStudy":
+        """Read a case study."""
+        closest, printed = (
+            tuple(map(Title.from_stored, stored.each(name))) for name in ("closest", "printed")
+        )
+        return cls(query=stored.text("query"), closest=closest, printed=printed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """The results of a target, as far as its tables need them."""
+
+    target: str
+    network: str
+    num_vertices: int
+    median_seconds: Mapping[str, float]
+    """The median time of a method's fits."""
+    rows: tuple[Row, ...] = ()
+    case_study: CaseStudy | None = None
+
+    @classmethod
+    def from_dict(cls, results: Any) -> "Results":
+        """Read the content of a ``results.json``.
+
+        Raises:
+            DamageError: A value is missing or of another kind.
+        """
+        stored = Stored.of(results)
+        network, seconds = stored.inner("network"), stored.inner("median_seconds")
+        found = stored.each("rows")
+        is_case = "query" in found[0].values
+        rows = () if is_case else tuple(Row.from_dict(one.values, one.place) for one in found)
+        return cls(
+            target=stored.text("target"),
+            network=network.text("name"),
+            num_vertices=int(network.number("vertices")),
+            median_seconds={
+                method: seconds.number(method)
+                for method in [*seconds.values, *(row.method for row in rows)]
+            },
+            rows=rows,
+            case_study=CaseStudy.from_stored(found[0]) if is_case else None,
+        )
+
+
+def find_row(
+    rows: Iterable[Row],
+    method: str,
+    protocol: str,
+    percent: int,
+    settings: Mapping[str, Any] | None = None,
+) -> Row | None:
+    """Return the row scored by dot product or by the method's own score, if it was measured."""
+    wanted = (method, protocol, percent)
+    for row in rows:
+        is_it = (row.method, row.protocol, row.percent) == wanted and row.scored_by != "cosine"
+        if is_it and (settings is None or row.settings == settings):
+            return row
+    return None
+
+
+def check_fit(kind: str, result: Any) -> None:
+    """Check the stored result of a fit.
+
+    Raises:
+        DamageError: A value is missing or of another kind.
+        KeyError: There is no such kind of fit.
+    """
+    names = {"LinkCell": LINK_FIGURES, "ClassCell": CLASS_FIGURES, "CaseCell": ()}[kind]
+    stored = Stored.of(result)
+    stored.number("fit_seconds")
+    stored.optional_number("peak_mb")
+    if not names:
+        CaseStudy.from_stored(stored)
+        return
+    for one in stored.each("scores"):
+        _shares(one, names)
+    if kind == "ClassCell":
+        for share in stored.inner("scores").values:
+            check_number(float(share), f"scores.{share}", 1.0)
+    else:
+        for name in ("hidden_edges", "self_loops", "trained_on"):
+            stored.number(name)
 
 
 def write_results(folder: Path, results: Mapping[str, Any]) -> Path:
@@ -23,41 +202,45 @@ def write_results(folder: Path, results: Mapping[str, Any]) -> Path:
     return path
 
 
-def read_results(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the results of every target that has some in ``folder``, by its name.
+def read_results(folder: Path) -> dict[str, Results]:
+    """Read the results of every target in a folder, by its name.
 
     Raises:
-        StorageError: Some cannot be read, or are damaged; says where and how to get them anew.
+        StorageError: A file cannot be read or is damaged; says where and how to write it again.
     """
-    paths = ((target, folder / name / "results.json") for name, target in TARGETS.items())
-    return {target.name: _read_target(target, path) for target, path in paths if path.is_file()}
+    return {path.parent.name: _read(path) for path in sorted(folder.glob("*/results.json"))}
 
 
-def _read_target(target: Target, path: Path) -> dict[str, Any]:
+def _read(path: Path) -> Results:
+    target = path.parent.name
     try:
-        results: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        wrong = _damage(target, results)
+        results = Results.from_dict(json.loads(path.read_text("utf-8")))
+        if results.target == target:
+            return results
+        wrong = "target"
     except json.JSONDecodeError as problem:
         wrong = f"line {problem.lineno}"
     except (UnicodeDecodeError, RecursionError):
         wrong = "everything"
+    except ValueError as problem:
+        wrong = str(problem)
     except OSError as problem:
         raise StorageError(f"{path} cannot be read: {problem.strerror}") from problem
-    if wrong is None:
-        return results
     raise StorageError(
-        f"{path}: {wrong} is damaged or missing; delete the file, or write it anew with "
-        f"'dmte reproduce {target.name} --seeds 0 --out {path.parents[1]}'"
+        f"{path}: {wrong} is damaged or missing; delete the file, or write it again with "
+        f"'dmte reproduce {target} --seeds 0 --out {path.parents[1]}'"
     )
 
 
-def _damage(target: Target, results: Any) -> str | None:
-    """Return what is not as it was written of the results of a target, if anything."""
-    (kind,) = {cell.kind for cell in target.plan(target.network)}
-    own: Shape = {"target": lambda value: value == target.name, "rows": Each(ROWS[kind])}
-    wrong = misfit(results, HEAD) or misfit(results, own)
-    if wrong is not None:
-        return wrong
-    known = {None, *results["median_seconds"]}  # None: the case study's row names no method.
-    untimed = (row["method"] for row in results["rows"] if row.get("method") not in known)
-    return next((f"median_seconds.{method}" for method in untimed), None)
+def _scores(stored: Stored, names: Iterable[str]) -> dict[str, Score]:
+    """Read the scores of these names that were stored; the first is required."""
+    first, *others = names
+    found = [first, *(name for name in others if name in stored.values)]
+    return {name: Score.from_stored(stored.inner(name)) for name in found}
+
+
+def _shares(stored: Stored, names: Iterable[str]) -> None:
+    """Check the scores of these names that were stored; the first is required."""
+    first, *others = names
+    for name in [first, *(name for name in others if name in stored.values)]:
+        stored.number(name, high=1.0)

@@ -1,7 +1,6 @@
-"""Rows of the paper's tables as data: one TOML file each, in ``experiments/``.
+"""The rows of the paper's tables as data: one TOML file each, in ``experiments/``.
 
-A file names the method, its settings and the figures that were printed. They are kept at the top of
-the repository for people, and in the package when it is installed.
+A file names the method, its settings and the printed figures.
 """
 
 import tomllib
@@ -9,13 +8,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from dmte.errors import StorageError
+from dmte.runtime.experiment_files import experiment_files
 from dmte.settings import NUM_SEEDS as NUM_SEEDS
 
 PERCENTS = (15, 25, 35, 45, 55, 65, 75, 85, 95)
 """The shares of the edges that Tables 1 and 2 train on."""
+NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        "tridnr-labels": "TriDNR with labels",
+        "random": "random vectors",
+        "adamic-adar": "Adamic-Adar",
+        "tfidf": "TF-IDF",
+        "lsa": "LSA",
+        "lsa-diffused": "LSA diffused",
+        "fastrp": "FastRP",
+        "sentence": "sentence encoder",
+        "sentence-diffused": "sentence encoder diffused",
+        "dmte-paper": "DMTE (WAvg)",
+        "dmte-released": "the authors' program",
+    }
+)
+"""Names in tables of methods that the paper does not have, or has under several names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +43,7 @@ class Experiment:
     order: int
     """Its place in the table, from 1."""
     row: str
-    """What the paper calls it."""
+    """Its name in the paper."""
     network: str
     method: str
     variant: str | None = None
@@ -42,20 +59,32 @@ class Experiment:
 
 @cache
 def load_experiments() -> tuple[Experiment, ...]:
-    """Return every row of every table, in the order of the paper.
+    """Read every row of every table, in the order of the paper.
 
     Raises:
-        StorageError: A file is not what it should be, or there is none.
+        StorageError: A file is damaged, or there is none.
     """
-    found = [_load(path) for path in sorted(_folder().glob("*.toml"))]
-    if not found:
-        raise StorageError(f"there are no experiments in {_folder()}; the installation is damaged")
+    found = [_load(path) for path in experiment_files()]
     return tuple(sorted(found, key=lambda experiment: (experiment.table, experiment.order)))
 
 
-def _folder() -> Path:
-    installed = Path(__file__).parents[2] / "experiments"
-    return installed if installed.is_dir() else Path(__file__).parents[4] / "experiments"
+def method_name(method: str) -> str:
+    """Return the name of a method in the paper, or ours if the paper does not have it."""
+    rows = {row.method: row.row for row in load_experiments()}
+    return NAMES.get(method) or rows.get(method) or method
+
+
+def printed_figures(network: str, method: str) -> Mapping[int, float]:
+    """Return the printed AUCs by the percentage trained on; empty if the paper has none."""
+    rows = load_experiments()
+    return next((row.printed for row in rows if (row.network, row.method) == (network, method)), {})
+
+
+def with_tuples(value: Any) -> Any:
+    """Replace the lists of TOML or JSON by tuples, as settings have them."""
+    if isinstance(value, dict):
+        return {name: with_tuples(one) for name, one in value.items()}
+    return tuple(map(with_tuples, value)) if isinstance(value, list) else value
 
 
 def _load(path: Path) -> Experiment:
@@ -64,4 +93,4 @@ def _load(path: Path) -> Experiment:
         values["printed"] = {int(percent): figure for percent, figure in values["printed"].items()}
         return Experiment(**values)
     except (tomllib.TOMLDecodeError, TypeError, KeyError, ValueError) as problem:
-        raise StorageError(f"{path} is no experiment: {problem}") from problem
+        raise StorageError(f"{path} is not a row of a table: {problem}") from problem

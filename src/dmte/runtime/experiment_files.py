@@ -1,0 +1,23 @@
+"""Where the data of the paper's experiments is: TOML files, in the repository or the package.
+
+Their names are needed by help, so nothing large is imported here.
+"""
+
+from pathlib import Path
+
+from dmte.errors import StorageError
+
+
+def experiment_files(folder: str = ".") -> list[Path]:
+    """List the files in ``experiments/`` or in a folder of it, by name.
+
+    Raises:
+        StorageError: There is none.
+    """
+    # In an installed package they are inside it, in the repository at its top.
+    installed = Path(__file__).parents[1] / "experiments"
+    top = installed if installed.is_dir() else Path(__file__).parents[3] / "experiments"
+    found = sorted((top / folder).glob("*.toml"))
+    if not found:
+        raise StorageError(f"{top / folder} has no .toml files; the installation is damaged")
+    return found

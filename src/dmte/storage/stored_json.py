@@ -1,0 +1,75 @@
+"""JSON that was stored, taken apart with a check of every value that is used.
+
+    Stored.of(json.loads(text)).inner("network").text("name")
+
+A value that is missing or of another kind raises ``DamageError`` with its place, ``network.name``.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class DamageError(ValueError):
+    """A stored value is missing or of another kind; the message is its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A JSON object; taking out a value of another kind raises ``DamageError``."""
+
+    values: Mapping[str, Any]
+    place: str = ""
+
+    @classmethod
+    def of(cls, value: Any, place: str = "") -> "Stored":
+        """Take a value that must be an object."""
+        if not isinstance(value, dict):
+            raise DamageError(place or "everything")
+        return cls(value, place)
+
+    def within(self, name: str | int) -> str:
+        """Return the place of one of the values."""
+        return f"{self.place}.{name}".strip(".")
+
+    def text(self, name: str) -> str:
+        """Return a string."""
+        value = self.values.get(name)
+        if not isinstance(value, str):
+            raise DamageError(self.within(name))
+        return value
+
+    def number(self, name: str, high: float = math.inf) -> float:
+        """Return a finite number from 0 to another one."""
+        return check_number(self.values.get(name), self.within(name), high)
+
+    def optional_number(self, name: str) -> float | None:
+        """Return a number, or ``None`` if it is missing or null."""
+        return None if self.values.get(name) is None else self.number(name)
+
+    def shares(self, name: str) -> tuple[float, ...]:
+        """Return a list of numbers between 0 and 1, at least one."""
+        values, place = self.values.get(name), self.within(name)
+        if not isinstance(values, list) or not values:
+            raise DamageError(place)
+        return tuple(check_number(one, f"{place}.{at}", 1.0) for at, one in enumerate(values))
+
+    def inner(self, name: str) -> "Stored":
+        """Return an object."""
+        return Stored.of(self.values.get(name), self.within(name))
+
+    def each(self, name: str) -> list["Stored"]:
+        """Return the objects of a list, or of an object, at least one."""
+        values, place = self.values.get(name), self.within(name)
+        held = dict(enumerate(values)) if isinstance(values, list) else values
+        if not isinstance(held, dict) or not held:
+            raise DamageError(place)
+        return [Stored.of(one, f"{place}.{key}") for key, one in held.items()]
+
+
+def check_number(value: Any, place: str, high: float = math.inf) -> float:
+    """Return a value that must be a finite number from 0 to ``high``."""
+    if type(value) not in (int, float) or not 0 <= value <= high or math.isinf(value):
+        raise DamageError(place)
+    return float(value)

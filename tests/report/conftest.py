@@ -1,0 +1,6 @@
+"""The scripts of ``experiments/report`` import each other from their folder."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "experiments" / "report"))
