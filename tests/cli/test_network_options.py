@@ -60,7 +60,7 @@ def test_columns_are_named_on_the_command_line(capsys: pytest.CaptureFixture[str
     assert (code, facts["vertices"], facts["edges"], facts["labels"]) == (0, 3, 2, 2)
     code, out, err = run(capsys, "info", "v.csv", "--id-column", "isbn")
     assert (code, out) == (2, "")
-    assert err.startswith("dmte: v.csv has no column 'isbn' to take the id from; it has 'doi', ")
+    assert err.startswith("dmte: v.csv has no column 'isbn' for the id; it has 'doi', ")
 
 
 def test_a_vault_is_trained_on_and_its_warnings_are_one_line_each(
