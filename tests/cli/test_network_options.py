@@ -151,10 +151,10 @@ def test_info_says_what_is_doubtful(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("x.csv.gz", b"\x1f\x8b\x08", "x.csv.gz is a gzip file that truncated"),
+        ("x.csv.gz", b"\x1f\x8b\x08", "x.csv.gz is a truncated gzip file"),
         ("x.csv.zst", b"nope", "x.csv.zst is not a zstd file, or is damaged"),
         ("x.parquet", b"PAR1junk", "x.parquet is not a Parquet file, or is damaged"),
-        ("x.json", b"[" * 100_000, "x.json: a number is too long or lists are too deep"),
+        ("x.json", b"[" * 100_000, "x.json: a number is too long or lists are nested too deeply"),
         ("x.bib", b"@a{k, t={", "x.bib, line 1: the entry that begins with '@a{k,' lacks"),
         ("x.graphml", b"<!DOCTYPE a><a/>", "x.graphml, line 1: a document type (DOCTYPE)"),
         ("x.csv", b"id;text\n1;2\n", "x.csv, line 1: the columns are separated by semicolons"),
@@ -162,7 +162,7 @@ def test_info_says_what_is_doubtful(capsys: pytest.CaptureFixture[str]) -> None:
         ("x.csv", b"id,text\na ,b\n a,c\n", "x.csv, line 3: the id 'a' is already used by x.csv"),
         ("x.jsonl", b'{"id": "a\0"}', "x.jsonl, line 1: byte 9 is NUL, which text cannot contain"),
         ("x.edgelist", b"a b\na b c d\n", "x.edgelist, line 2: found 4 fields where 2 are"),
-        ("x/readme.txt", b"", "x holds neither data.txt and graph.txt nor a Markdown file"),
+        ("x/readme.txt", b"", "x holds neither data.txt and graph.txt nor Markdown files"),
     ],
     ids=lambda value: value if isinstance(value, str) and value.startswith("x") else "",
 )

@@ -56,6 +56,14 @@ class Embedding:
     ([0.0, 1.0], 2)
     >>> embedding.text.tolist(), embedding.structure.shape, embedding.half("both").shape
     ([[1.0], [1.0], [0.0]], torch.Size([3, 1]), torch.Size([3, 2]))
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     embedding.save(f"{folder}/model")
+    ...     Embedding.load(f"{folder}/model").vectors.equal(embedding.vectors)
+    True
+    >>> sorted(embedding.parts())
+    ['ids.json', 'vectors.safetensors']
     """
 
     ids: Sequence[str]

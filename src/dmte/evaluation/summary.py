@@ -25,8 +25,6 @@ from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment, machine
 
 CONFIDENCE = 0.95
-LINK_FIGURES, CLASS_FIGURES = tuple(LINK_METRICS), tuple(CLASS_METRICS)
-"""The names of the metrics, the one that heads the tables first."""
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """What fits and scores are computed with, besides torch."""

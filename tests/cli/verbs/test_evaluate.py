@@ -197,7 +197,8 @@ def test_dmte_learns_from_features_and_others_from_texts(
     assert 80 < float(theirs.split()[2]) < 90  # As without the features.
     done = inside("evaluate", "classes", "concepts", *asked, "--dry-run", "--json")
     assert done.returncode == 0, done.stderr
-    assert [row["problem"] for row in json.loads(done.stdout)["plan"]] == [None, None]
+    planned = {row["method"] for row in json.loads(done.stdout)["plan"]}
+    assert planned == {"dmte-paper", "tfidf"}
 
 
 @pytest.mark.usefixtures("published")

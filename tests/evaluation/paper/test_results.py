@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from dmte.errors import StorageError
-from dmte.evaluation import summary
-from dmte.evaluation.paper import results as module
 from dmte.evaluation.paper.results import Results, find_row, read_results, write_results
 from dmte.evaluation.paper.tables import load_experiments
 from dmte.evaluation.paper.targets import TARGETS, journal_of
+from dmte.metrics import LINK_METRICS
 from dmte.network import TextualNetwork
 
 RESULTS = Path(__file__).parents[3] / "experiments" / "results"
@@ -44,8 +43,7 @@ def test_older_fits_and_results_do_without_a_new_metric(
     fill: Any, planted: TextualNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = fill("hepth-links")
-    for one in (summary, module):
-        monkeypatch.setattr(one, "LINK_FIGURES", (*summary.LINK_FIGURES, "ndcg"))
+    monkeypatch.setitem(LINK_METRICS, "ndcg", LINK_METRICS["auc"])
     assert read_results(tmp_path)["hepth-links"] == before
     target = TARGETS["hepth-links"]
     journal = journal_of(tmp_path, target)

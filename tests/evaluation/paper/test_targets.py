@@ -13,6 +13,7 @@ from dmte.evaluation.jobs import EVERY_EDGE
 from dmte.evaluation.paper.tables import PERCENTS, load_experiments
 from dmte.evaluation.paper.targets import TARGETS, journal_of, load_target
 from dmte.network import TextualNetwork, read_folder
+from dmte.settings import PAPER
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "experiments" / "results"
@@ -115,7 +116,7 @@ def test_hops_are_the_first_of_the_weights() -> None:
     weights = [job.settings["hop_weights"] for job in TARGETS["hops"].plan("cora")]
     longest = max(weights, key=len)
     assert set(weights) == {longest[:hops] for hops in range(1, 9)}
-    assert METHODS["dmte-paper"].hop_weights in weights  # type: ignore[attr-defined]
+    assert PAPER.hop_weights in weights
 
 
 def test_only_targets_outside_the_recipe_score_training_edges() -> None:
@@ -153,7 +154,7 @@ def test_the_released_program_has_a_target_of_its_own() -> None:
         ('["strict"]', '["loose"]', "unknown protocol 'loose'"),
         ('["tfidf"]', '["tfid"]', "unknown method 'tfid'"),
         ('methods = ["tfidf"]\nseeds = 3', 'rows_of = "hepth"', "no table of 'hepth'"),
-        ("seeds = 3", "seed = 3", "seeds"),
+        ("seeds = 3", "seed = 3", "seed"),
         ("quick_seeds = 2", "", "quick_seeds"),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from dmte.errors import StorageError
 from dmte.evaluation.paper.tables import with_tuples
-from dmte.evaluation.summary import CLASS_FIGURES, LINK_FIGURES
+from dmte.metrics import CLASS_METRICS, LINK_METRICS
 from dmte.storage.stored_json import DamageError, Stored, check_number
 
 
@@ -66,7 +66,7 @@ class Row:
             percent=round(100 * share),
             protocol=stored.text("protocol") if is_link else "",
             scored_by=stored.text("score") if is_link else "",
-            scores=_scores(stored, LINK_FIGURES if is_link else CLASS_FIGURES),
+            scores=_scores(stored, LINK_METRICS if is_link else CLASS_METRICS),
             peak_mb=stored.optional_number("peak_mb"),
             counts={name: stored.number(name) for name in counts},
         )
@@ -74,7 +74,7 @@ class Row:
     @property
     def main(self) -> Score:
         """AUC or Macro-F1."""
-        return self.scores[(LINK_FIGURES if self.protocol else CLASS_FIGURES)[0]]
+        return self.scores[next(iter(LINK_METRICS if self.protocol else CLASS_METRICS))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +172,7 @@ def check_fit(kind: str, result: Any) -> None:
         DamageError: A value is missing or of another kind.
         KeyError: There is no such kind of fit.
     """
-    names = {"LinkCell": LINK_FIGURES, "ClassCell": CLASS_FIGURES, "CaseCell": ()}[kind]
+    names = {"LinkCell": LINK_METRICS, "ClassCell": CLASS_METRICS, "CaseCell": ()}[kind]
     stored = Stored.of(result)
     stored.number("fit_seconds")
     stored.optional_number("peak_mb")
