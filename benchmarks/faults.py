@@ -1,9 +1,9 @@
-"""Does a training that loses a process again and again end in the same bits?
+"""Does a training whose processes are killed repeatedly end in the same bits?
 
-Several processes train a network; at random moments one of them, drawn at random, is killed with
-SIGKILL, every third time while a checkpoint is being written. The launcher starts all of them again
-by itself. At the end the vectors are compared, bit by bit, with those of a run that nobody
-interrupted. Prints a line per kill and writes faults.json beside this file. Linux only.
+Several processes train a network. At random moments a random one is killed with SIGKILL, every
+third time while a checkpoint is being written. The launcher restarts all of them. At the end the
+vectors are compared, bit by bit, with those of an uninterrupted run. Prints a line per kill and
+writes faults.json beside this file. Linux only.
 
     python benchmarks/faults.py [--kills 20] [--processes 2] [--network concepts] [--seed 0]
 """
@@ -29,8 +29,8 @@ from dmte.storage.folder import is_stored, read_parts
 
 EVERY = 5
 """Epochs between two checkpoints."""
-PATIENCE = 300
-"""Seconds to wait for the training to go on."""
+TIMEOUT = 300
+"""Seconds to wait for the next checkpoint."""
 
 
 def main() -> None:
@@ -51,12 +51,12 @@ def main() -> None:
             *("--restarts", str(arguments.kills), "--quiet", "--out"),
         ]
         began = time.monotonic()
-        told = interrupt([*command, "killed"], place, arguments)
+        messages = interrupt([*command, "killed"], place, arguments)
         seconds = time.monotonic() - began
         subprocess.run([*command, "whole"], cwd=place, check=True, stdout=subprocess.DEVNULL)
         vectors = [Embedding.load(place / name).vectors for name in ("killed", "whole")]
     is_same = torch.equal(*vectors)
-    restarts = told.count("all start again")
+    restarts = messages.count("all start again")
     print(f"{restarts} of {arguments.kills} kills recovered; the same bits: {is_same}")
     found = {"recovered": restarts, "same_bits": is_same, "epochs": epochs}
     row = vars(arguments) | found | {"seconds": round(seconds, 1)}
@@ -65,11 +65,11 @@ def main() -> None:
 
 
 def interrupt(command: list[str], place: Path, arguments: argparse.Namespace) -> str:
-    """Run the command, killing processes of it; return what it told."""
+    """Run the command and kill processes of it; return its messages."""
     chance, checkpoint = random.Random(arguments.seed), place / "killed.checkpoint"
     with subprocess.Popen(command, cwd=place, stderr=subprocess.PIPE, text=True) as launcher:
         for number in range(arguments.kills):
-            wait_for(partial(has_gone_on, checkpoint, epoch_of(checkpoint)), launcher)
+            wait_for(partial(has_advanced, checkpoint, epoch_of(checkpoint)), launcher)
             during_checkpoint = number % 3 == 2
             if during_checkpoint:
                 wait_for(lambda: any(checkpoint.glob(".*.dmte-tmp")), launcher)
@@ -81,24 +81,26 @@ def interrupt(command: list[str], place: Path, arguments: argparse.Namespace) ->
             print(
                 f"kill {number + 1:>3}  after epoch {epoch_of(checkpoint):>5}  {when}", flush=True
             )
-        told = launcher.communicate()[1]
+        messages = launcher.communicate()[1]
     if launcher.returncode:
-        sys.exit(f"faults.py: the training ended with code {launcher.returncode}: {told}")
-    return told
+        sys.exit(f"faults.py: the training ended with code {launcher.returncode}: {messages}")
+    return messages
 
 
 def wait_for(happened: Callable[[], bool], launcher: "subprocess.Popen[str]") -> None:
-    """Wait until something has happened."""
-    ends = time.monotonic() + PATIENCE
+    """Wait until a condition is true."""
+    ends = time.monotonic() + TIMEOUT
     while not happened():
         if launcher.poll() is not None or time.monotonic() > ends:
             launcher.kill()
-            sys.exit(f"faults.py: the training does not go on: {launcher.communicate()[1]}")
+            sys.exit(
+                f"faults.py: no checkpoint within {TIMEOUT} seconds: {launcher.communicate()[1]}"
+            )
         time.sleep(0.005)
 
 
-def has_gone_on(checkpoint: Path, reached: int) -> bool:
-    """Return whether there is a later checkpoint than that of the epoch ``reached``."""
+def has_advanced(checkpoint: Path, reached: int) -> bool:
+    """Whether there is a checkpoint later than the epoch ``reached``."""
     return epoch_of(checkpoint) > reached
 
 
@@ -110,7 +112,7 @@ def epoch_of(checkpoint: Path) -> int:
 
 
 def workers_of(launcher: int) -> list[int]:
-    """Return the processes that the launcher has started."""
+    """Return the ids of the processes that the launcher has started."""
     children = Path(f"/proc/{launcher}/task/{launcher}/children").read_text()
     return [int(pid) for pid in children.split()]
 

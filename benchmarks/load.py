@@ -1,9 +1,8 @@
 """How long does it take to read a large network, and how much memory?
 
-A network of ``LargeTopics`` is written once as Parquet, CSV and JSON Lines, and read in a process
-of its own each time; then its words are numbered. *Held* is what the process has of the network
-when it is read, *peak* the most it had meanwhile. Prints a table and writes load.json beside this
-file.
+A network of ``LargeTopics`` is written once as Parquet, CSV and JSON Lines. Each file is read in a
+separate process, which then numbers the words. *Held* is the memory of the network once it is read,
+*peak* the maximum while reading. Prints a table and writes load.json beside this file.
 
     python benchmarks/load.py [--largest 1e6] [--threads 2]
 """
@@ -26,18 +25,18 @@ KINDS = ("parquet", "csv", "jsonl")
 
 
 def measure(work: dict[str, Any]) -> dict[str, Any]:
-    """Return seconds and megabytes of reading one network."""
+    """Measure the seconds and megabytes of reading one network."""
     folder, kind = Path(work["folder"]), work["kind"]
     before = reset_peak()
     began = perf_counter()
     network = read_tables(folder / f"vertices.{kind}", folder / f"edges.{kind}")
     read = perf_counter() - began
-    of_reading, held = peak() - before, reset_peak() - before
+    highest, held = peak() - before, reset_peak() - before
     began = perf_counter()
     vocabulary, _ = tokenized(network.texts)
     return {
         "read_s": round(read, 2),
-        "peak_mb": round(of_reading / 1e6),
+        "peak_mb": round(highest / 1e6),
         "held_mb": round(held / 1e6),
         "words_s": round(perf_counter() - began, 2),
         "words": len(vocabulary),
@@ -45,7 +44,7 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_as(folder: Path, kind: str) -> int:
-    """Write what is there as Parquet in another format, batch by batch; return the bytes."""
+    """Convert the Parquet files to another format, batch by batch; return the bytes."""
     total = 0
     for name in ("vertices", "edges"):
         target = folder / f"{name}.{kind}"

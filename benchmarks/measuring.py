@@ -1,7 +1,7 @@
-"""What the benchmarks share: processes of their own, the machine, tables, and where results go.
+"""Shared by the benchmarks: separate processes, the machine, tables and stored results.
 
-A script that measures one thing many times is a function that measures it and one that says what to
-measure; ``run`` makes the rest of both.
+Most scripts consist of two functions, one that measures a single case and one that lists the cases;
+``run`` does the rest.
 """
 
 import argparse
@@ -21,10 +21,10 @@ FOLDER = Path(__file__).parent
 PAGE = FOLDER / "README.md"
 
 
-def in_a_process(script: Path, **work: Any) -> dict[str, Any]:
-    """Return what ``script``, called with one piece of work in JSON, prints as JSON, or its error.
+def run_in_process(script: Path, **work: Any) -> dict[str, Any]:
+    """Run ``script`` on one case, passed as JSON, and return the JSON it prints, or its error.
 
-    A process of its own starts with an empty memory, and its peak is that of this work alone.
+    A separate process starts with empty memory, so the peak is that of this case alone.
     """
     command = [sys.executable, str(script), "--work", json.dumps(work)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
@@ -36,24 +36,24 @@ def in_a_process(script: Path, **work: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """The rows of a table, each measured in a process of its own."""
+    """The rows of a table, each measured in a separate process."""
 
     script: Path
     arguments: argparse.Namespace
-    """What the user asked for."""
+    """The options of the command line."""
     rows: list[dict[str, Any]] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
-    """What tells rows apart."""
+    keys: list[str] = field(default_factory=list)
+    """Columns that identify a row."""
 
     def add(self, about: Mapping[str, Any], **work: Any) -> dict[str, Any]:
-        """Have a piece of work measured, print the row that begins with ``about``, and return it.
+        """Measure one case, print its row, which begins with ``about``, and return the row.
 
-        What is found under a name that begins with _ is for the caller alone.
+        Figures whose names begin with _ are returned but not printed or stored.
         """
-        found = in_a_process(self.script, **work, threads=self.arguments.threads)
+        found = run_in_process(self.script, **work, threads=self.arguments.threads)
         shown = {name: value for name, value in found.items() if not name.startswith("_")}
         self.rows.append({**about, **shown})
-        self.names[:] = about
+        self.keys[:] = about
         print(table(self.rows[-1:]).splitlines()[-1], flush=True)
         return {**about, **found}
 
@@ -64,10 +64,10 @@ def run(
     survey: Callable[[Survey], None],
     **options: Mapping[str, Any],
 ) -> None:
-    """Let the survey of a script add its rows, print them as a table and store them.
+    """Run the survey of a script, print its rows as a table and store them.
 
-    Called with one piece of work, measure that and print what was found instead. An option is named
-    as its argument is, with what ``add_argument`` is to know of it; ``--threads`` is always there.
+    With ``--work``, measure that case only and print the figures as JSON. Each of ``options`` holds
+    the keywords of ``add_argument`` for one option; ``--threads`` is always available.
     """
     parser = argparse.ArgumentParser()
     for name, about in options.items():
@@ -81,24 +81,24 @@ def run(
         torch.set_num_threads(arguments.work["threads"])
         print(json.dumps(measure(arguments.work)))
         return
-    made = Survey(script=Path(script), arguments=arguments)
-    survey(made)
-    print(table(made.rows))
-    store(script, made.rows, arguments.threads, names=made.names)
+    done = Survey(script=Path(script), arguments=arguments)
+    survey(done)
+    print(table(done.rows))
+    store(script, done.rows, arguments.threads, keys=done.keys)
 
 
 LARGEST: Mapping[str, Any] = {"type": float, "default": 1e6, "help": "vertices of the largest"}
-"""The option of those that measure networks of growing size."""
+"""Option of the scripts that measure networks of growing size."""
 
 
 def reset_peak() -> int:
-    """Begin to count the peak of memory anew; return the bytes that are held now."""
+    """Reset the peak of memory and return the bytes held now."""
     Path("/proc/self/clear_refs").write_text("5")
     return _status("VmRSS")
 
 
 def peak() -> int:
-    """Return the most bytes that were held since."""
+    """Return the peak of memory since the last reset, in bytes."""
     return _status("VmHWM")
 
 
@@ -107,7 +107,11 @@ def _status(name: str) -> int:
 
 
 def sizes_up_to(largest: float, smallest: float = 1e3) -> list[int]:
-    """Return powers of ten."""
+    """Return the powers of ten from ``smallest`` to ``largest``.
+
+    >>> sizes_up_to(2e4)
+    [1000, 10000]
+    """
     found = [int(smallest)]
     while found[-1] * 10 <= largest:
         found.append(found[-1] * 10)
@@ -118,12 +122,12 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def store(
-    script: str, results: Rows, threads: int, *, names: Sequence[str] = (), **more: Rows
+    script: str, results: Rows, threads: int, *, keys: Sequence[str] = (), **more: Rows
 ) -> None:
-    """Write the results, and more tables, beside the script, and into its place in README.md.
+    """Write the results, and further tables, beside the script and into README.md.
 
-    Every row says of which revision it is. Where ``names`` tell rows apart, earlier ones that were
-    not measured again stay.
+    Every row records its revision. With ``keys``, the columns that identify a row, stored rows that
+    were not measured again are kept.
     """
     made = revision()
     rows = [{**row, "revision": made} for row in results]
@@ -134,27 +138,27 @@ def store(
         "python": platform.python_version(),
     }
     path = Path(script).with_suffix(".json")
-    if names and path.exists():
-        rows = merged(json.loads(path.read_text("utf-8"))["results"], rows, names)
+    if keys and path.exists():
+        rows = merged(json.loads(path.read_text("utf-8"))["results"], rows, keys)
     found = {"machine": machine, "results": rows} | more
     path.write_text(json.dumps(found, indent=2) + "\n")
     PAGE.write_text(with_tables(PAGE.read_text("utf-8")), "utf-8")
 
 
 def merged(
-    before: Rows, measured: Sequence[dict[str, Any]], names: Sequence[str]
+    stored: Rows, measured: Sequence[dict[str, Any]], keys: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return the rows of before with those measured again in their places, and new ones after.
+    """Replace the stored rows that were measured again, in place, and append new ones.
 
     >>> merged([{"of": 1, "ms": 5}, {"of": 2, "ms": 9}], [{"of": 1, "ms": 4}], ["of"])
     [{'of': 1, 'ms': 4}, {'of': 2, 'ms': 9}]
     """
-    rows = {tuple(row.get(name) for name in names): dict(row) for row in (*before, *measured)}
+    rows = {tuple(row.get(key) for key in keys): dict(row) for row in (*stored, *measured)}
     return list(rows.values())
 
 
 def table(rows: Rows) -> str:
-    """Return rows as a Markdown table with a column per name that occurs.
+    """Format rows as a Markdown table with a column for every name that occurs.
 
     >>> print(table([{"vertices": 1000, "seconds": 0.25}]))
     | vertices | seconds |
@@ -175,9 +179,9 @@ def _cell(value: object) -> str:
 
 
 def with_tables(page: str) -> str:
-    """Return the page with the tables of every JSON file between the lines that ask for it.
+    """Put the tables of the JSON files into a page.
 
-    ``<!-- scale.json -->`` and ``<!-- end -->`` hold the tables of scale.json, if there are any.
+    Those of scale.json go between ``<!-- scale.json -->`` and ``<!-- end -->``.
     """
     parts = page.split("<!-- ")
     for at, part in enumerate(parts):

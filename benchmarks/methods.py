@@ -1,9 +1,9 @@
-"""What does every method take?
+"""How much time and memory does each method need?
 
-Each method learns from the same network in its own process, which first learns from a tiny one so
-that imports do not count. Prints its time and the peak of memory on top of the process before; on a
-busy machine the CPU seconds are steadier. Writes methods.json beside this file, and keeps there the
-figures of other methods.
+Each method is fitted to the same network in a separate process. It is fitted to a tiny network
+first, so that imports do not count. Prints the time of the fit and its peak of memory on top of
+that before. On a busy machine, CPU seconds vary less. Writes methods.json beside this file and
+keeps the figures of other methods there.
 
     DMTE_DATA=... python benchmarks/methods.py [--network cora] [--train-fraction 0.55]
         [--methods deepwalk,tadw] [--threads 1]
@@ -32,10 +32,10 @@ PATH = Path(__file__).with_suffix(".json")
 
 
 def main() -> None:
-    """Measure the methods one after the other, print the table and store it."""
+    """Measure the methods one after another, print the table and store it."""
     arguments = parse()
     if arguments.one:
-        print(json.dumps(measure_here(arguments)))
+        print(json.dumps(measure_fit(arguments)))
         return
     names = arguments.methods.split(",")
     try:
@@ -49,13 +49,13 @@ def main() -> None:
     heads = ("seconds", "CPU s", "MB on top", "MB in all")
     print(f"{'method':<26}" + "".join(f"{head:>10}" for head in heads))
     for method in chosen:
-        measured = measure_apart(method, arguments)
+        measured = measure_in_process(method, arguments)
         print(line(method, measured), flush=True)
         store(f"{arguments.network} {arguments.train_fraction:g}", method, measured, arguments)
 
 
 def parse() -> argparse.Namespace:
-    """Return what was asked for."""
+    """Parse the options of the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--network", default="cora")
     parser.add_argument("--train-fraction", type=float, default=0.55)
@@ -65,21 +65,21 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def measure_apart(method: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return what ``measure_here`` returns in a fresh process."""
+def measure_in_process(method: str, arguments: argparse.Namespace) -> dict[str, Any]:
+    """Run ``measure_fit`` in a new process and return its result."""
     command = [sys.executable, __file__, "--one", method, "--network", arguments.network]
     command += ["--train-fraction", str(arguments.train_fraction)]
     command += ["--threads", str(arguments.threads)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        return {"problem": said[-1] if said else f"ended with code {done.returncode}, silently"}
+        messages = done.stderr.strip().splitlines()
+        return {"problem": messages[-1] if messages else f"exit code {done.returncode}"}
     measured: dict[str, Any] = json.loads(done.stdout)
     return measured
 
 
-def measure_here(arguments: argparse.Namespace) -> dict[str, Any]:
-    """Return the time and memory of one fit."""
+def measure_fit(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Measure the time and memory of one fit."""
     torch.set_num_threads(arguments.threads)
     method = find_method(arguments.one)
     method.fit(PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(0)), 0)
@@ -99,7 +99,7 @@ def measure_here(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def line(method: str, measured: dict[str, Any]) -> str:
-    """Return a row of the table."""
+    """Format a row of the table."""
     if "problem" in measured:
         return f"{method:<26}  {measured['problem']}"
     figures = [measured[name] for name in FIGURES]
@@ -112,7 +112,7 @@ FIGURES = ("seconds", "cpu_seconds", "memory_mb", "peak_mb")
 def store(
     network: str, method: str, measured: dict[str, Any], arguments: argparse.Namespace
 ) -> None:
-    """Put a method's figures into the file, with what made them."""
+    """Store the figures of a method with the machine and versions they come from."""
     machine = {
         "processor": processor(),
         "threads": arguments.threads,
@@ -120,10 +120,10 @@ def store(
         "python": platform.python_version(),
         "revision": revision(),
     }
-    kept = json.loads(PATH.read_text()) if PATH.exists() else {}
-    merged = kept.get(network, {}) | {method: measured | {"machine": machine}}
-    kept[network] = {name: merged[name] for name in METHODS if name in merged}
-    PATH.write_text(json.dumps(kept, indent=1) + "\n")
+    stored = json.loads(PATH.read_text()) if PATH.exists() else {}
+    merged = stored.get(network, {}) | {method: measured | {"machine": machine}}
+    stored[network] = {name: merged[name] for name in METHODS if name in merged}
+    PATH.write_text(json.dumps(stored, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -1,11 +1,10 @@
-"""What do two processes gain over one, in time per step and in memory?
+"""How much time per step and memory do two processes save over one?
 
-The same training is set up with one process of one thread, two processes of one thread that share
-the columns, and one process of two threads; they take turns, and each makes the same steps. A step
-is timed by the clock, and by what a process takes of the processor, which says more on a busy
-machine. Memory is counted from the tensors of a process (its tables, and Adam's state of them) and
-asked of the system (what it shares with nobody). Prints a table and writes processes.json beside
-this file, where rows that were not measured again stay.
+The same training runs with one process of one thread, two processes of one thread that share the
+columns, and one process of two threads. They take turns and make the same steps. A step is measured
+in wall-clock time and in CPU time, which is more reliable on a busy machine. Memory is that of a
+process's tables and of Adam's state, and the private memory that the system reports. Prints a table
+and writes processes.json beside this file; rows that were not measured again are kept.
 
     DMTE_DATA=... python benchmarks/processes.py [--networks dblp,drawn-100000]
         [--recipes paper,recommended] [--groups 1x1,2x1,1x2] [--rounds 3] [--steps 15]
@@ -34,7 +33,7 @@ from dmte.training.fold import Fold
 from dmte.training.run import TrainingRun
 
 RECIPES = {"paper": PAPER, "recommended": Settings(dim=256, folds=1)}
-"""What is trained; the recommended recipe at one width, so that none has to be searched."""
+"""The recommended recipe has a fixed width, so that there is no search for one."""
 WARM = 3
 DRAWN = "drawn-"
 
@@ -50,28 +49,28 @@ def main() -> None:
         for recipe in arguments.recipes.split(","):
             found += measure(network, recipe, arguments)
             print(table(found), flush=True)
-            store(__file__, found, threads=2, names=("network", "recipe", "processes x threads"))
+            store(__file__, found, threads=2, keys=("network", "recipe", "processes x threads"))
 
 
 def parse() -> argparse.Namespace:
-    """Return what was asked for."""
+    """Parse the options of the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--networks", default="dblp,drawn-100000")
     parser.add_argument("--recipes", default="paper,recommended")
     parser.add_argument("--groups", default="1x1,2x1,1x2", help="processes x threads")
-    parser.add_argument("--rounds", type=int, default=3, help="how often each group has its turn")
+    parser.add_argument("--rounds", type=int, default=3, help="turns of each group")
     parser.add_argument("--steps", type=int, default=15, help="steps measured per turn")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def measure(network: str, recipe: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return a row per group, from turns in which each was started anew."""
+    """Measure every group in turns; return a row for each."""
     turns: dict[str, list[list[dict[str, Any]]]] = {}
     for _ in range(arguments.rounds):
         for group in arguments.groups.split(","):
             turns.setdefault(group, []).append(start(group, network, recipe, arguments.steps))
-    figures = {group: summary(of_team) for group, of_team in turns.items()}
+    figures = {group: summary(measured) for group, measured in turns.items()}
     base = figures.get("1x1", {})
     named = {"step_ms": "time", "tables_mb": "tables"}
     for figure in figures.values():
@@ -82,7 +81,7 @@ def measure(network: str, recipe: str, arguments: argparse.Namespace) -> list[di
 
 
 def start(group: str, network: str, recipe: str, steps: int) -> list[dict[str, Any]]:
-    """Start a group; return what every process of it measured."""
+    """Run a group once; return the measurements of each of its processes."""
     processes, threads = (int(number) for number in group.split("x"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -98,31 +97,31 @@ def start(group: str, network: str, recipe: str, steps: int) -> list[dict[str, A
         )
         for rank in range(processes)
     ]
-    said = [process.communicate()[0] for process in started]
+    outputs = [process.communicate()[0] for process in started]
     if any(process.returncode for process in started):
         sys.exit(f"processes.py: a process of {group} failed on {network}")
-    return [json.loads(words) for words in said]
+    return [json.loads(output) for output in outputs]
 
 
 def work(arguments: argparse.Namespace) -> None:
-    """Measure as one process of a group, and print what was found."""
+    """Measure as one process of a group and print the figures."""
     name, recipe = arguments.worker
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     with joined_group(600) as group:
         run = TrainingRun(read(name), RECIPES[recipe], seed=0, group=group)
         fold = run.folds[0]
         batch = torch.arange(min(fold.batch_size, run.num_edges))
-        taken, used = [], []
+        wall_times, cpu_times = [], []
         for step in range(WARM + arguments.steps):
             began, before = perf_counter(), process_time()
             fold.step(batch, generator_for(0, "benchmark", step))
-            taken.append(perf_counter() - began)
-            used.append(process_time() - before)
+            wall_times.append(perf_counter() - began)
+            cpu_times.append(process_time() - before)
     print(
         json.dumps(
             {
-                "step_ms": 1e3 * statistics.median(taken[WARM:]),
-                "cpu_ms": 1e3 * statistics.median(used[WARM:]),
+                "step_ms": 1e3 * statistics.median(wall_times[WARM:]),
+                "cpu_ms": 1e3 * statistics.median(cpu_times[WARM:]),
                 "tables_mb": tables_bytes(fold) / 1e6,
                 "private_mb": private_bytes() / 1e6,
                 "vertices": run.network.num_vertices,
@@ -132,34 +131,34 @@ def work(arguments: argparse.Namespace) -> None:
 
 
 def read(name: str) -> TextualNetwork:
-    """Return a network by its name, or a drawn one with as many vertices as its name says."""
+    """Read a network by its name, or draw one with the number of vertices in its name."""
     if not name.startswith(DRAWN):
         return read_network(name)
     return LargeTopics(num_vertices=int(name.removeprefix(DRAWN))).draw(seed=0)
 
 
 def tables_bytes(fold: Fold) -> int:
-    """Return the bytes of a process's parameters and of Adam's running means."""
+    """Count the bytes of a process's parameters and of Adam's running means."""
     parameters = [parameter.nbytes for parameter in fold.model.parameters()]
     means = [table.nbytes for state in fold.optimizer.state.values() for table in state.values()]
     return sum(parameters) + sum(means)
 
 
 def private_bytes() -> int:
-    """Return how much memory this process shares with nobody."""
+    """Return the private memory of this process in bytes."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
     return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
 def summary(turns: list[list[dict[str, Any]]]) -> dict[str, Any]:
-    """Return the median step of all turns, and the largest memory of any process."""
-    everybody = [process for turn in turns for process in turn]
+    """Return the median step of all turns and the largest memory of a process."""
+    processes = [process for turn in turns for process in turn]
     return {
-        "vertices": everybody[0]["vertices"],
+        "vertices": processes[0]["vertices"],
         "step_ms": round(statistics.median(turn[0]["step_ms"] for turn in turns), 2),
-        "cpu_ms": round(statistics.median(process["cpu_ms"] for process in everybody), 2),
-        "tables_mb": round(max(process["tables_mb"] for process in everybody), 3),
-        "private_mb": round(max(process["private_mb"] for process in everybody), 1),
+        "cpu_ms": round(statistics.median(process["cpu_ms"] for process in processes), 2),
+        "tables_mb": round(max(process["tables_mb"] for process in processes), 3),
+        "private_mb": round(max(process["private_mb"] for process in processes), 1),
     }
 
 

@@ -1,12 +1,11 @@
-"""How long does it take to a given AUC?
+"""How long does training take to reach a given AUC?
 
-Links of Cora and DBLP are hidden (strict, 55 % of the edges learned from), and every quick method
-learns from the rest, each in a process of its own. DMTE is asked about the hidden links after every
-few epochs, and the time until it first reaches the target is taken, without the asking; the others
-are asked once, at their end. The target is what texts diffused with nothing learned (lsa-diffused)
-reach in the same run. At last DMTE is trained on all edges of the network, 200 wide, which is all
-that ``--methods ""`` does. Prints a table and writes reach.json beside this file, where rows that
-were not measured again stay.
+Links of Cora and DBLP are hidden (strict protocol, 55 % of the edges for training). Every quick
+method is fitted in a separate process. DMTE is scored on the hidden links every few epochs, and the
+scoring does not count; the other methods are scored once, at the end. The target is the AUC of
+``lsa-diffused``, diffused texts without training, in the same run. Finally DMTE is trained on all
+edges, 200 wide; ``--methods ""`` does only that. Prints a table and writes reach.json beside this
+file; rows that were not measured again are kept.
 
     DMTE_DATA=... python benchmarks/reach.py [--networks cora,dblp] [--methods ...] [--threads 2]
 """
@@ -28,15 +27,15 @@ from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
 
 SHARE = 0.55
-YARDSTICK = "lsa-diffused"
+REFERENCE = "lsa-diffused"
 QUICK = "lsa-diffused,dmte,dmte-paper,dmte-paper-text-only,tfidf,lsa,fastrp,adamic-adar,tadw,line"
 WHOLE = "dmte, all edges, 200 wide"
-LOOKS = 20
-"""At the hidden links, over all epochs of a training."""
+NUM_SCORINGS = 20
+"""Scorings of the hidden links over all epochs of a training."""
 
 
 def measure(work: dict[str, Any]) -> dict[str, Any]:
-    """Return the seconds of a method, what it reaches, and after how long it was good enough."""
+    """Measure the AUC of a method, its seconds and the seconds to the target."""
     name = work["method"]
     method = DmteMethod(Settings(dim=200)) if name == WHOLE else find_method(name)
     method.fit(PlantedTopics(num_vertices=80).draw(torch.Generator().manual_seed(0)), 0)
@@ -55,16 +54,16 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
 
 
 def train(method: DmteMethod, task: LinkTask, target: float | None) -> dict[str, Any]:
-    """Return the same of a training, which is stopped again and again to be asked."""
+    """Measure a training, paused at intervals to score the hidden links."""
     seconds, reached, auc = 0.0, None, 0.0
     began = perf_counter()
     run = TrainingRun(task.train, method.settings, 0)
-    every = max(1, method.settings.epochs // LOOKS)
+    every = max(1, method.settings.epochs // NUM_SCORINGS)
     reports = run.epochs()
-    is_going = True
-    while is_going:
-        is_going = next(reports, None) is not None
-        if is_going and run.epoch % every:
+    is_training = True
+    while is_training:
+        is_training = next(reports, None) is not None
+        if is_training and run.epoch % every:
             continue
         seconds += perf_counter() - began
         auc = best_auc(task, run.result().embedding)
@@ -75,12 +74,12 @@ def train(method: DmteMethod, task: LinkTask, target: float | None) -> dict[str,
 
 
 def best_auc(task: LinkTask, scorer: Any) -> float:
-    """Return the AUC by dot product or cosine, whichever is higher."""
+    """Compute the AUC by dot product or cosine, whichever is higher."""
     return max(scores.auc for scores in task.evaluate_ways(scorer).values())
 
 
 def outcome(seconds: float, auc: float, reached: float | None) -> dict[str, Any]:
-    """Return a row of the table."""
+    """Build a row of the table."""
     return {
         "auc": round(100 * auc, 1),
         "_auc": auc,
@@ -90,7 +89,7 @@ def outcome(seconds: float, auc: float, reached: float | None) -> dict[str, Any]
 
 
 def survey(methods: Survey) -> None:
-    """Measure every method on every network, the yardstick first."""
+    """Measure every method on every network, the reference first."""
     names = [name for name in methods.arguments.methods.split(",") if name]
     for network in methods.arguments.networks.split(","):
         try:
@@ -98,10 +97,10 @@ def survey(methods: Survey) -> None:
         except DmteError as problem:
             sys.exit(f"reach.py: {problem}")
         target = None
-        for method in dict.fromkeys((YARDSTICK, *names)) if names else ():
+        for method in dict.fromkeys((REFERENCE, *names)) if names else ():
             about = {"network": network, "method": f"`{method}`"}
             found = methods.add(about, network=network, method=method, target=target)
-            if method == YARDSTICK:
+            if method == REFERENCE:
                 target = found.get("_auc")
         methods.add({"network": network, "method": WHOLE}, network=network, method=WHOLE)
 

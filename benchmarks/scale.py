@@ -1,10 +1,10 @@
 """How do time and memory of an epoch grow with vertices, edges, words, hops and width?
 
-Networks with hubs and topics (``LargeTopics``) from 1e3 vertices on; from a middle size, one thing
-at a time is doubled. Every training runs in a process of its own: a few steps are timed and
-multiplied by the steps of an epoch, since an epoch of a million vertices takes many minutes; what
-an epoch does once, leaving words out and looking at held-back edges, is added. Prints a table and
-writes scale.json beside this file.
+Networks with hubs and topics (``LargeTopics``) have from 1e3 vertices up; at a middle size, one
+quantity at a time is doubled. Every training runs in a separate process. An epoch of a million
+vertices takes many minutes, so a few steps are timed and multiplied by the number of steps in an
+epoch. Word dropout and validation, once per epoch, are added. Prints a table and writes scale.json
+beside this file.
 
     python benchmarks/scale.py [--largest 1e6] [--recipes paper,recommended] [--threads 2]
 """
@@ -28,12 +28,12 @@ from dmte.training.run import TrainingRun
 
 DIM = 200
 WARM, ROUNDS = 2, 5
-"""Steps that are not timed, in which memory is touched for the first time, and those that are."""
+"""Steps before timing starts, which touch memory for the first time, and timed steps."""
 RECIPES = {"paper": PAPER, "recommended": Settings()}
 
 
 def measure(work: dict[str, Any]) -> dict[str, Any]:
-    """Return seconds of setting up and of an epoch, and the peak of memory."""
+    """Measure the seconds of set-up and of an epoch, and the peak of memory."""
     network = LargeTopics(
         num_vertices=work["vertices"],
         edges_per_vertex=work["edges_per_vertex"],
@@ -41,15 +41,15 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
     ).draw(seed=0)
     weights = tuple(0.5**hop for hop in range(work["hops"]))
     settings = replace(RECIPES[work["recipe"]], dim=work["dim"], hop_weights=weights)
-    small = LargeTopics(num_vertices=300).draw(seed=0)  # Loads what torch loads when first used.
+    small = LargeTopics(num_vertices=300).draw(seed=0)  # Loads what torch loads lazily.
     DmteMethod(replace(settings, dim=8, epochs=1)).fit(small, seed=0)
     predicted = memory_bytes(Sizes.of(network, settings), settings)
-    release_freed_memory()  # What drawing the network left behind is not training's.
+    release_freed_memory()  # Memory of drawing the network does not count.
     before = reset_peak()
     began = perf_counter()
     run = TrainingRun(network, settings, seed=0)
     set_up = perf_counter() - began
-    fold, taken = run.folds[0], []
+    fold, times = run.folds[0], []
     began = perf_counter()
     fold.leave_words_out(1)
     fold.validate(1)
@@ -59,8 +59,8 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
         batch = torch.randperm(run.num_edges, generator=generator)[: fold.batch_size]
         began = perf_counter()
         fold.step(batch, generator)
-        taken.append(perf_counter() - began)
-    step, steps = statistics.median(taken[WARM:]), math.ceil(run.num_edges / fold.batch_size)
+        times.append(perf_counter() - began)
+    step, steps = statistics.median(times[WARM:]), math.ceil(run.num_edges / fold.batch_size)
     run.result()
     return {
         "set_up_s": round(set_up, 2),
@@ -73,21 +73,21 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
 
 
 def plan(largest: float) -> list[dict[str, Any]]:
-    """Return what to measure."""
+    """List the cases to measure."""
     plain = {"edges_per_vertex": 5, "words_per_text": 30, "hops": 4, "dim": DIM}
     middle = int(min(3e4, largest))
     larger = [{"edges_per_vertex": 10}, {"words_per_text": 60}, {"hops": 8}, {"dim": 2 * DIM}]
-    works = [{"vertices": size} | plain for size in sorted({*sizes_up_to(largest), middle})]
-    works += [{"vertices": middle} | plain | change for change in larger]
-    return [{"recipe": recipe} | work for recipe in RECIPES for work in works]
+    cases = [{"vertices": size} | plain for size in sorted({*sizes_up_to(largest), middle})]
+    cases += [{"vertices": middle} | plain | change for change in larger]
+    return [{"recipe": recipe} | case for recipe in RECIPES for case in cases]
 
 
 def survey(epochs: Survey) -> None:
-    """Measure everything that is planned."""
-    asked = epochs.arguments.recipes.split(",")
-    for work in plan(epochs.arguments.largest):
-        if work["recipe"] in asked:
-            epochs.add(work, **work)
+    """Measure all cases of the chosen recipes."""
+    recipes = epochs.arguments.recipes.split(",")
+    for case in plan(epochs.arguments.largest):
+        if case["recipe"] in recipes:
+            epochs.add(case, **case)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
-"""How long does a question take, exact and approximate, and how much does the index miss?
+"""How long does a query take, exact and approximate, and how many neighbors does the index miss?
 
-Vectors in clusters, 200 numbers wide: one question, a hundred at once, the building of the index,
-and the share of the ten exact neighbors that it finds (recall). Then ``dmte similar`` as a process
-on a stored model, from its cold start to its answer. An index of a million vectors takes a quarter
-of an hour or more to build, and is left out unless asked for. Prints a table and writes search.json
-beside this file.
+The vectors lie in clusters and have 200 columns. Measured are one query, a hundred at once,
+building the index, and the share of the ten exact neighbors that it finds (recall), then ``dmte
+similar`` on a stored model as a process from a cold start. An index of a million vectors takes at
+least a quarter of an hour to build and needs ``--largest-index 1e6``. Prints a table and writes
+search.json beside this file.
 
     python benchmarks/search.py [--largest 1e6] [--largest-index 1e5] [--threads 2]
 """
@@ -30,7 +30,7 @@ DIM, K, QUERIES, ROUNDS = 200, 10, 100, 5
 
 
 def draw(vertices: int) -> Embedding:
-    """Return vectors in as many clusters as there are hundreds of vertices."""
+    """Draw vectors in clusters of about a hundred."""
     generator = torch.Generator().manual_seed(0)
     clusters = max(1, vertices // 100)
     centers = torch.randn(clusters, DIM, generator=generator)
@@ -40,18 +40,18 @@ def draw(vertices: int) -> Embedding:
 
 
 def median_ms(action: Callable[[], object]) -> float:
-    """Return the median milliseconds of an action, once it is warm."""
+    """Measure the median milliseconds of an action after one unmeasured call."""
     action()
-    taken = []
+    times = []
     for _ in range(ROUNDS):
         began = perf_counter()
         action()
-        taken.append(perf_counter() - began)
-    return round(1e3 * statistics.median(taken), 2)
+        times.append(perf_counter() - began)
+    return round(1e3 * statistics.median(times), 2)
 
 
 def measure(work: dict[str, Any]) -> dict[str, Any]:
-    """Return the milliseconds of questions, and how many neighbors the index finds."""
+    """Measure the milliseconds of queries and the recall of the index."""
     embedding = draw(work["vertices"])
     names = embedding.ids[:: max(1, len(embedding) // QUERIES)][:QUERIES]
     exact = embedding.most_similar_to_each(names, K)
@@ -81,7 +81,7 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
 
 
 def cold_start(embedding: Embedding) -> float:
-    """Return the median seconds of ``dmte similar``, from starting Python to the answer."""
+    """Measure the median seconds of ``dmte similar``, from starting Python to the answer."""
     texts = [f"text of {name}" for name in embedding.ids]
     edges = torch.tensor([[0, 1]])
     parts = embedding.parts() | {
@@ -92,10 +92,10 @@ def cold_start(embedding: Embedding) -> float:
         write_parts(Path(folder), parts)
         command = [sys.executable, "-m", "dmte", "similar", folder, "--vertex", embedding.ids[7]]
 
-        def ask() -> None:
+        def query() -> None:
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ))
 
-        return round(median_ms(ask) / 1e3, 3)
+        return round(median_ms(query) / 1e3, 3)
 
 
 def survey(searches: Survey) -> None:
@@ -107,5 +107,5 @@ def survey(searches: Survey) -> None:
 
 
 if __name__ == "__main__":
-    of_index = {"type": float, "default": 1e5, "help": "vertices of the largest index"}
-    run(__file__, measure, survey, largest=LARGEST, largest_index=of_index)
+    index_option = {"type": float, "default": 1e5, "help": "vertices of the largest index"}
+    run(__file__, measure, survey, largest=LARGEST, largest_index=index_option)

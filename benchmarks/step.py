@@ -1,16 +1,16 @@
-"""How far is a training step from what the machine could do, and where does the rest go?
+"""How close is a training step to the limit of the machine, and where does the time go?
 
-On Cora and on DBLP, with the paper's recipe and the recommended one, in one run:
+One run measures Cora and DBLP with the paper's recipe and the recommended one:
 
-- the machine: how fast a table larger than the cache is copied, and large matrices multiplied;
-- the *bare products* of a step, forward and backward of B (where it is learned from) and of P once
-  per hop and half, and nothing else;
-- the *limit*: the bare products, and the seven tables that Adam reads and writes at the speed of
-  copying; for the recommended recipe also its three dense products at the speed of multiplying;
-- the step, and its parts: what each takes, and how many bytes it has to read and write if nothing
-  stays in the cache.
+- the machine: the speed of copying a table larger than the cache and of multiplying large matrices;
+- the *bare products* of a step: the products with B, if word vectors are learned, and with P, once
+  per hop and half, forward and backward;
+- the *limit*: the bare products plus the seven tables that Adam reads and writes, at the speed of
+  copying; for the recommended recipe also its three dense products, at the speed of multiplying;
+- the step and its parts: their time, and the bytes they read and write if nothing stays in the
+  cache.
 
-Steps and bare products take turns, so that a busy machine slows both. Prints tables and writes
+Steps and bare products alternate, so that a busy machine slows both. Prints tables and writes
 step.json beside this file.
 
     DMTE_DATA=... python benchmarks/step.py [--rounds 15] [--threads 2]
@@ -47,21 +47,21 @@ from dmte.training.run import TrainingRun
 
 RECIPES = {"paper": PAPER, "recommended": Settings(dim=200)}
 FLOAT = 4
-"""Bytes of a number."""
+"""Bytes of a 32-bit number."""
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What this machine does at best, with as many threads as the steps have."""
+    """Top speeds of this machine, with the same number of threads as the steps."""
 
     copied: float
     """Bytes read and written per second when a table of 256 MB is copied."""
     multiplied: float
-    """Operations per second in a product of matrices as tall as DBLP."""
+    """Operations per second in a product with as many rows as DBLP."""
 
     @classmethod
     def measured(cls) -> "Machine":
-        """Return the best of some rounds."""
+        """Measure the best of some rounds."""
         source, target = torch.zeros(2, 1 << 26)
         tall, square = torch.zeros(17_725, 512), torch.zeros(512, 512)
         copying = min(seconds(lambda: target.copy_(source)) for _ in range(7))
@@ -69,8 +69,8 @@ class Machine:
         return cls(2 * source.nbytes / copying, 2 * tall.numel() * 512 / multiplying)
 
 
-class Bare:
-    """The sparse products of a step, and nothing else."""
+class BareProducts:
+    """The sparse products of a step alone."""
 
     def __init__(self, fold: Fold, network: TextualNetwork) -> None:
         self.settings, members = fold.settings, fold.edges.members
@@ -81,34 +81,34 @@ class Bare:
         self.table = torch.zeros(tokens.vocabulary_size, self.settings.half)
 
     @property
-    def auto_word_weights(self) -> bool:
-        """Whether B is multiplied in every step."""
+    def learns_word_vectors(self) -> bool:
+        """Whether every step multiplies by B."""
         return not self.settings.has_frozen_encoder
 
     def __call__(self) -> None:
-        """Multiply as often as a step must."""
+        """Make the products of one step."""
         hops = self.settings.hops - 1
-        if self.auto_word_weights:
+        if self.learns_word_vectors:
             self.words.rows.times(self.table)
             self.words.columns.times(self.rows)
         for _ in range(hops * (1 + self.settings.structure)):
             self.transition.rows.times(self.rows)
-        # Texts that are fixed have no gradient.
-        for _ in range(hops * (self.auto_word_weights + self.settings.structure)):
+        # Fixed texts have no gradient.
+        for _ in range(hops * (self.learns_word_vectors + self.settings.structure)):
             self.transition.columns.times(self.rows)
 
 
-def must_move(fold: Fold, bare: Bare) -> dict[str, int]:
-    """Return the bytes that every part reads and writes if no table stays in the cache.
+def must_move(fold: Fold, bare: BareProducts) -> dict[str, int]:
+    """Count the bytes that each part reads and writes if no table stays in the cache.
 
-    A product reads a row per entry and writes its result; everything else is counted in passes over
-    a table of all vertices.
+    A product reads a row per entry and writes its result. The rest is counted in passes over a
+    table of all vertices.
     """
     settings, num_vertices = fold.settings, len(fold.edges.members)
     hops, halves = settings.hops - 1, 1 + settings.structure
     rows = settings.half * FLOAT
-    of_words = bare.words.num_entries * rows if bare.auto_word_weights else 0
-    of_hop = bare.transition.num_entries * rows
+    word_bytes = bare.words.num_entries * rows if bare.learns_word_vectors else 0
+    hop_bytes = bare.transition.num_entries * rows
     one_pass = num_vertices * rows
     pairs = 2 * min(fold.batch_size, len(fold.edges))
     scored = pairs * (1 + settings.num_negatives)
@@ -120,13 +120,13 @@ def must_move(fold: Fold, bare: Bare) -> dict[str, int]:
         activation, slopes = 3 * settings.hops + 5, 2 * settings.hops + 9
     lengths = 3 if settings.structure else 0
     return {
-        "model forward": of_words
-        + halves * hops * of_hop
+        "model forward": word_bytes
+        + halves * hops * hop_bytes
         + one_pass * (1 + halves * hops + activation + lengths),
         "scores forward": gathered,
         "scores backward": 2 * halves * halves * scored * rows + 2 * halves * one_pass,
-        "model backward": of_words
-        + (halves - 1 + bare.auto_word_weights) * hops * of_hop
+        "model backward": word_bytes
+        + (halves - 1 + bare.learns_word_vectors) * hops * hop_bytes
         + one_pass * (halves * hops + slopes + 2 * lengths),
         "Adam": 7 * numbers * FLOAT,
     }
@@ -153,7 +153,7 @@ def timed(owner: Any, name: str, taken: dict[str, float], part: str) -> Iterator
 
 
 def parts_of(step: Callable[[], object]) -> dict[str, float]:
-    """Return the seconds of the parts of one step."""
+    """Measure the seconds of each part of one step."""
     taken: dict[str, float] = {}
     places = [
         (DiffusionMaps, "forward", "model forward"),
@@ -174,17 +174,17 @@ def parts_of(step: Callable[[], object]) -> dict[str, float]:
 
 
 def seconds(act: Callable[[], object]) -> float:
-    """Return how long ``act`` takes."""
+    """Measure the seconds of one call."""
     began = perf_counter()
     act()
     return perf_counter() - began
 
 
 def measure(network: TextualNetwork, settings: Settings, rounds: int, machine: Machine) -> Any:
-    """Return the row of one network and recipe, and the rows of its parts."""
+    """Measure one network and recipe; return its row and the rows of its parts."""
     run = TrainingRun(network, settings, seed=0)
     fold = run.folds[0]
-    bare, generator = Bare(fold, network), generator_for(0, "benchmark")
+    bare, generator = BareProducts(fold, network), generator_for(0, "benchmark")
 
     def step() -> None:
         batch = torch.randperm(len(fold.edges), generator=generator)[: fold.batch_size]
@@ -197,32 +197,35 @@ def measure(network: TextualNetwork, settings: Settings, rounds: int, machine: M
         steps.append(seconds(step))
         products.append(seconds(bare))
         parts.append(parts_of(step))
-    of_step, of_products = statistics.median(steps), statistics.median(products)
     moved = must_move(fold, bare)
-    limit = of_products + moved["Adam"] / machine.copied
-    dense = 0
+    step_seconds, product_seconds = statistics.median(steps), statistics.median(products)
+    limit = product_seconds + moved["Adam"] / machine.copied
     if fold.model.mixing is not None:
-        dense = 3 * 2 * len(fold.edges.members) * settings.half**2
-        limit += dense / machine.multiplied
+        limit += 3 * 2 * len(fold.edges.members) * settings.half**2 / machine.multiplied
     row = {
         "vertices": len(fold.edges.members),
         "width": settings.half,
         "edges_scored": min(fold.batch_size, len(fold.edges)),
-        "step_ms": round(1e3 * of_step, 1),
-        "bare_products_ms": round(1e3 * of_products, 1),
+        "step_ms": round(1e3 * step_seconds, 1),
+        "bare_products_ms": round(1e3 * product_seconds, 1),
         "limit_ms": round(1e3 * limit, 1),
-        "step_to_limit": round(of_step / limit, 2),
+        "step_to_limit": round(step_seconds / limit, 2),
         "all_bytes_at_copy_speed_ms": round(1e3 * sum(moved.values()) / machine.copied, 1),
     }
-    shares = []
-    for part in parts[0]:
-        taken = statistics.median(one[part] for one in parts)
-        share: dict[str, Any] = {"part": part, "ms": round(1e3 * taken, 2)}
+    return row, list(part_rows(parts, moved))
+
+
+def part_rows(
+    rounds: list[dict[str, float]], moved: dict[str, int]
+) -> Iterator[dict[str, str | float]]:
+    """Yield a row for each part: its median time and, if bytes are counted, its speed."""
+    for part in rounds[0]:
+        median = statistics.median(parts[part] for parts in rounds)
+        row: dict[str, str | float] = {"part": part, "ms": round(1e3 * median, 2)}
         if part in moved:
-            share["must_move_mb"] = round(moved[part] / 1e6)
-            share["gb_per_s"] = round(moved[part] / taken / 1e9, 1)
-        shares.append(share)
-    return row, shares
+            row["must_move_mb"] = round(moved[part] / 1e6)
+            row["gb_per_s"] = round(moved[part] / median / 1e9, 1)
+        yield row
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
-"""Large drawn networks with hubs and planted topics.
+"""Large random networks with hubs and planted topics.
 
-They are drawn in batches of vertices, in linear time, and can be written to Parquet without ever
-being in memory as a whole. Words follow Zipf's law. An edge leads to the j-th of n vertices with a
+They are drawn in batches of vertices, in linear time, and can be written to Parquet without being
+in memory as a whole. Words follow Zipf's law. An edge leads to the j-th of n vertices with a
 probability ∝ j^-γ, found from a uniform u as n u^(1 / (1 - γ)), which gives the degrees a power law
 of exponent 1 + 1 / γ.
 """
@@ -22,7 +22,7 @@ from dmte.network.textual_network import TextualNetwork
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LargeTopics:
-    """How a large network with hubs and topics is drawn; a million vertices take about a minute.
+    """Parameters of a large network; drawing a million vertices takes about a minute.
 
     >>> network = LargeTopics(num_vertices=1000).draw(seed=0)
     >>> network
@@ -37,29 +37,29 @@ class LargeTopics:
     vertices_per_topic: int = 100
     words_per_topic: int = 50
     same_topic_probability: float = 0.8
-    """That an edge stays within its topic."""
+    """Probability that an edge stays within its topic."""
     own_word_probability: float = 0.4
-    """That a word is one of the topic's own."""
+    """Probability that a word is one of the topic's own."""
     hub_exponent: float = 0.6
-    """γ: the larger, the more edges lead to few vertices."""
+    """Exponent γ: the larger it is, the fewer vertices most edges lead to."""
     words_per_root: int = 20
-    """The vocabulary, per square root of the words of all texts (Heaps' law)."""
+    """Size of the vocabulary per square root of the number of words (Heaps' law)."""
     batch_size: int = 1 << 16
     """Vertices drawn at a time."""
 
     @property
     def num_topics(self) -> int:
-        """How many topics there are."""
+        """Number of topics."""
         return max(1, self.num_vertices // self.vertices_per_topic)
 
     @property
     def vocabulary_size(self) -> int:
-        """How many words there are to draw from."""
+        """Number of different words to draw from."""
         tokens = self.num_vertices * self.words_per_text
         return max(self.words_per_topic, int(self.words_per_root * tokens**0.5))
 
     def draw(self, seed: int) -> TextualNetwork:
-        """Return a network, in memory."""
+        """Draw a network in memory."""
         vertices = pa.Table.from_batches(self.vertex_batches(seed))
         ends = [np.stack(ends, axis=1) for ends in self._edges(seed)]
         return TextualNetwork(
@@ -70,7 +70,7 @@ class LargeTopics:
         )
 
     def write(self, folder: Path, seed: int) -> tuple[Path, Path]:
-        """Write vertices.parquet and edges.parquet into ``folder``, batch by batch; return both."""
+        """Write vertices.parquet and edges.parquet, batch by batch; return their paths."""
         paths = folder / "vertices.parquet", folder / "edges.parquet"
         for path, batches in zip(
             paths, (self.vertex_batches(seed), self.edge_batches(seed)), strict=True
@@ -111,7 +111,7 @@ class LargeTopics:
     def _edges(
         self, seed: int
     ) -> Iterator[tuple[Int[np.ndarray, " some"], Int[np.ndarray, " some"]]]:
-        """Yield source and target of the edges that a batch of vertices has drawn."""
+        """Yield sources and targets of the edges drawn by each batch of vertices."""
         place_of = self._places(seed)
         vertex_at = np.argsort(place_of)
         for first, draws in self._batches(seed, "edges"):
@@ -119,15 +119,15 @@ class LargeTopics:
             sources = np.repeat(batch, self.edges_per_vertex)
             places = self._targets(place_of[sources], draws)
             targets = vertex_at[places]
-            # A vertex that drew itself takes the next.
+            # A vertex that drew itself takes its neighbor in rank.
             yield sources, np.where(targets == sources, vertex_at[places - 1], targets)
 
     def _places(self, seed: int) -> Int[np.ndarray, " vertices"]:
-        """Return where every vertex stands, hubs first; topics take turns along these places."""
+        """Return the rank of every vertex, hubs first; topics alternate along the ranks."""
         return np.random.default_rng([seed, 0]).permutation(self.num_vertices)
 
     def _batches(self, seed: int, purpose: str) -> Iterator[tuple[int, np.random.Generator]]:
-        """Yield the first vertex of every batch and what it is drawn with."""
+        """Yield the first vertex of every batch and its random generator."""
         for first in range(0, self.num_vertices, self.batch_size):
             yield first, np.random.default_rng([seed, 1 + len(purpose), ord(purpose[0]), first])
 
@@ -152,7 +152,7 @@ class LargeTopics:
         shape = len(topics), self.words_per_text
         common = self.vocabulary_size ** draws.random(shape) - 1
         own = self.words_per_topic ** draws.random(shape) - 1
-        # A topic's own words lie anywhere among the others, a stretch of them.
-        stretch = topics * 7919 % (self.vocabulary_size - self.words_per_topic + 1)
+        # A topic's own words are consecutive, at an arbitrary place in the vocabulary.
+        offset = topics * 7919 % (self.vocabulary_size - self.words_per_topic + 1)
         is_own = draws.random(shape) < self.own_word_probability
-        return np.where(is_own, own + stretch[:, None], common).astype(np.int64)
+        return np.where(is_own, own + offset[:, None], common).astype(np.int64)
