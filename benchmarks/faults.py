@@ -93,9 +93,8 @@ def wait_for(happened: Callable[[], bool], launcher: "subprocess.Popen[str]") ->
     while not happened():
         if launcher.poll() is not None or time.monotonic() > ends:
             launcher.kill()
-            sys.exit(
-                f"faults.py: no checkpoint within {TIMEOUT} seconds: {launcher.communicate()[1]}"
-            )
+            messages = launcher.communicate()[1]
+            sys.exit(f"faults.py: the training ended or made no progress: {messages}")
         time.sleep(0.005)
 
 
