@@ -42,8 +42,6 @@ from dmte.training.method import DmteMethod
 Ids = Iterable[object]
 """Ids of vertices, strings or numbers, in one column."""
 
-_OBJECTIVE = ObjectiveWeights()
-
 
 class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """One vector per vertex, learned from texts and links.
@@ -131,7 +129,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         letters: bool | None = None,
         word_weights: bool | None = None,
         word_dropout: float = 0.5,
-        objective: ObjectiveWeights = _OBJECTIVE,
+        objective: ObjectiveWeights = ObjectiveWeights(),
         loss: Loss = "ranking",
         sharpness: float = 10.0,
         num_negatives: int = 5,
