@@ -641,6 +641,7 @@ def test_a_letter_in_a_model_stays_when_the_model_is_replaced(
     assert contents()["model/dear.txt"] == old["model/dear.txt"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_the_systems_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no disk that is always full")

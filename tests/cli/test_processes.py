@@ -119,6 +119,7 @@ def test_another_number_of_processes_than_was_started_is_refused(inside: Run) ->
     )  # The first one has said it.
 
 
+@pytest.mark.medium
 def test_a_process_that_nobody_joins_gives_up_and_says_so(inside: Run, cli_folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
@@ -130,6 +131,7 @@ def test_a_process_that_nobody_joins_gives_up_and_says_so(inside: Run, cli_folde
     assert not (cli_folder / "alone").exists()
 
 
+@pytest.mark.medium
 def test_a_users_mistake_is_not_repeated(capfd: pytest.CaptureFixture[str]) -> None:
     told: list[str] = []
     assert supervise(["trian"], 2, restarts=3, tell=told.append) == 2
@@ -137,6 +139,7 @@ def test_a_users_mistake_is_not_repeated(capfd: pytest.CaptureFixture[str]) -> N
     assert "did you mean train?" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "named"),
     [

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 import torch
 from torch import nn
 
@@ -32,6 +33,7 @@ def test_steps_equal_those_of_torch() -> None:
             assert torch.equal(optimizer.state[one][name], value)
 
 
+@pytest.mark.medium
 def test_training_imports_neither_the_compiler_nor_scikit_learn() -> None:
     code = """
 import sys

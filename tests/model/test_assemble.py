@@ -120,6 +120,7 @@ def test_products_are_those_of_the_two_lengths() -> None:
     assert found.tolist() == [2.0, 6.0]
 
 
+@pytest.mark.medium
 def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork) -> None:
     task = strict_task(with_hubs, 0.7, seed=0)
     chosen = DmteMethod(Settings(epochs=2)).train(task.train, seed=0)

@@ -69,6 +69,7 @@ def test_pca_preserves_the_distances_of_planar_vectors() -> None:
     torch.testing.assert_close(torch.cdist(places, places), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_same_seed_draws_the_same_file(ending: str, tmp_path: Path) -> None:
     network = PlantedTopics(num_vertices=40).draw(torch.Generator().manual_seed(0))
@@ -87,6 +88,7 @@ def test_drawing_a_sample_warns(tmp_path: Path) -> None:
     assert drawn.num_vertices == 3
 
 
+@pytest.mark.medium
 def test_the_most_frequent_labels_are_in_color_and_the_others_counted(tmp_path: Path) -> None:
     labels = [{f"class {number}"} for number in range(15)] + [{"class 14"}, {"class 13"}, set()]
     network = labelled(labels)

@@ -394,6 +394,7 @@ def flip(path: Path, bit: int) -> None:
     path.write_bytes(data)
 
 
+@pytest.mark.medium
 def test_a_flipped_bit_is_detected_and_its_file_named(tmp_path: Path) -> None:
     draw = random.Random(0)
     write_parts(tmp_path, PARTS, card="# The card before\n")
@@ -409,6 +410,7 @@ def test_a_flipped_bit_is_detected_and_its_file_named(tmp_path: Path) -> None:
         assert read_parts(tmp_path) == OTHER_PARTS
 
 
+@pytest.mark.medium
 def test_no_byte_of_the_manifest_or_the_card_can_change(tmp_path: Path) -> None:
     write_parts(tmp_path, {"a.json": b"{}"}, card="# Card\n")
     for path in (tmp_path / "manifest.json", tmp_path / "README.md"):
@@ -508,6 +510,7 @@ def test_a_crash_at_any_operation_leaves_the_old_parts_or_the_new(
     assert number > 8
 
 
+@pytest.mark.medium
 def test_repeated_crashes_leave_the_old_parts_or_the_new(tmp_path: Path) -> None:
     draw = random.Random(0)
     states = [WITH_CARD, WITHOUT_CARD, OTHER_CARD]
@@ -598,6 +601,7 @@ def test_a_killed_writer_leaves_one_model_or_the_other(tmp_path: Path) -> None:
 # ── Several processes at once ──
 
 
+@pytest.mark.slow
 def test_a_reader_beside_two_writers_sees_one_model_or_the_other(tmp_path: Path) -> None:
     models = {letter: model(letter) for letter in "AB"}
     write_parts(tmp_path, *models["A"])
@@ -615,6 +619,7 @@ def test_a_reader_beside_two_writers_sees_one_model_or_the_other(tmp_path: Path)
     assert_nothing_else(tmp_path, "README.md")
 
 
+@pytest.mark.medium
 def test_two_first_writers_do_not_disturb_each_other(tmp_path: Path) -> None:
     for attempt in range(5):
         folder = tmp_path / str(attempt)
@@ -625,6 +630,7 @@ def test_two_first_writers_do_not_disturb_each_other(tmp_path: Path) -> None:
         assert_nothing_else(folder, "README.md")
 
 
+@pytest.mark.medium
 def test_a_writer_waits_for_the_lock(tmp_path: Path) -> None:
     write_parts(tmp_path, *model("A"))
     with (tmp_path / ".lock").open("rb") as lock:
@@ -718,6 +724,7 @@ def test_the_second_read_locks_writers_out(tmp_path: Path, monkeypatch: pytest.M
 # ── Tensors and JSON ──
 
 
+@pytest.mark.medium
 def test_importing_storage_does_not_import_torch() -> None:
     script = CHILD.split("print")[0].replace("folder,", "_,", 1)
     source = str(Path(dmte.__file__).parent)

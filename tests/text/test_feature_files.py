@@ -93,6 +93,7 @@ def test_ordinary_features_are_normalized_to_the_same_bits() -> None:
     assert torch.equal(unit_features(rows.double()), normalize(rows.double()))
 
 
+@pytest.mark.medium
 def test_training_on_features_beats_the_features_alone(topics: TextualNetwork) -> None:
     task = strict_task(topics, 0.6, seed=0)
     trained = DmteMethod(Settings(encoder="features", epochs=5)).train(task.train, seed=0)
@@ -126,6 +127,7 @@ def test_a_stored_model_contains_the_features(topics: TextualNetwork, tmp_path: 
         loaded.embed(bare)
 
 
+@pytest.mark.medium
 def test_evaluation_sets_the_features_encoder(
     topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:

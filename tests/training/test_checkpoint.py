@@ -39,6 +39,7 @@ def finish(run: TrainingRun) -> torch.Tensor:
     return run.result().embedding.vectors
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("change", CHANGES, ids=str)
 @pytest.mark.parametrize("stop", [1, 4, 8])
 def test_a_resumed_run_ends_in_the_same_bits(
@@ -57,6 +58,7 @@ def test_a_resumed_run_ends_in_the_same_bits(
     assert tuple(resumed.history) == whole.history
 
 
+@pytest.mark.medium
 def test_more_epochs_may_be_asked_for(planted: TextualNetwork, tmp_path: Path) -> None:
     run = TrainingRun(planted, replace(SMALL, epochs=3), seed=0)
     finish(run)

@@ -153,6 +153,7 @@ def encoder_of(run: TrainingRun) -> SpectralWords:
     return words
 
 
+@pytest.mark.medium
 def test_words_shared_along_links_count_more_than_those_shared_by_accident() -> None:
     """Vertices 4i to 4i + 3 are linked and share a word; those 60 apart share another."""
     groups = torch.arange(240).view(60, 4)
@@ -251,6 +252,7 @@ def test_vectors_are_to_the_bit_those_of_the_model_that_is_stored(
     assert torch.equal(again.vectors, stored.embedding.vectors)
 
 
+@pytest.mark.medium
 def test_a_result_taken_in_between_changes_nothing(topics: TextualNetwork) -> None:
     run, asked = (TrainingRun(topics, Settings(dim=16, epochs=3), seed=0) for _ in range(2))
     for _ in run.epochs():
@@ -276,6 +278,7 @@ def test_an_epoch_learns_from_other_words_than_the_one_before(topics: TextualNet
     )
 
 
+@pytest.mark.medium
 def test_learning_helps_where_links_follow_topics(topics: TextualNetwork) -> None:
     task = strict_task(topics, 0.8, seed=0)
     run = TrainingRun(task.train, Settings(), seed=0)
@@ -414,6 +417,7 @@ def test_nearly_all_pairs_may_be_linked_if_eight_are_not() -> None:
         assert len(list(run.epochs())) == num_epochs
 
 
+@pytest.mark.medium
 def test_weights_of_any_unit_are_learned_from(topics: TextualNetwork) -> None:
     weights = torch.rand(len(topics.edges), dtype=torch.float64) + 0.5
     aucs = []

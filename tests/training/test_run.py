@@ -46,6 +46,7 @@ def test_every_version_beats_random_vectors_by_far(variant: str) -> None:
     assert learned > drawn + 0.2
 
 
+@pytest.mark.medium
 def test_the_bilstm_learns_topics() -> None:
     network = PlantedTopics(num_vertices=120).draw(torch.Generator().manual_seed(1))
     task = strict_task(network, 0.8, seed=0)
@@ -53,6 +54,7 @@ def test_the_bilstm_learns_topics() -> None:
     assert task.auc(DmteMethod(settings).fit(task.train, seed=0)) > 0.65
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "change",
     [{}, {"encoder": "bilstm"}, {"hide_supervised": True}, {"validation_fraction": 0.2}],
@@ -69,6 +71,7 @@ def test_another_seed_gives_other_vectors(planted: TextualNetwork) -> None:
     assert digest_of(planted, SMALL, seed=0) != digest_of(planted, SMALL, seed=1)
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_bits_with_two_threads(tmp_path: Path) -> None:
     script = """
 import hashlib, torch
@@ -96,6 +99,7 @@ def test_training_touches_no_global_generator(planted: TextualNetwork) -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
+@pytest.mark.medium
 def test_the_loss_falls(planted: TextualNetwork) -> None:
     losses = [report.loss for report in TrainingRun(planted, replace(SMALL, epochs=40), 0).epochs()]
     assert len(losses) == 40
@@ -150,6 +154,7 @@ def test_direction_is_felt(planted: TextualNetwork) -> None:
     assert digest_of(replace(planted, directed=True), SMALL) != digest_of(planted, SMALL)
 
 
+@pytest.mark.medium
 def test_early_stopping_stops_and_keeps_the_best() -> None:
     network = PlantedTopics(num_vertices=100).draw(torch.Generator().manual_seed(2))
     settings = replace(

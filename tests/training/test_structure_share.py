@@ -100,6 +100,7 @@ def test_a_gain_that_is_too_small_is_none() -> None:
     assert choose_structure_share([(by_text, by_walks)]) == 0.0
 
 
+@pytest.mark.medium
 def test_texts_that_say_nothing_are_helped_by_links(hardly_told: TextualNetwork) -> None:
     task = strict_task(hardly_told, 0.8, seed=0)
     settings = Settings(epochs=2)
@@ -111,6 +112,7 @@ def test_texts_that_say_nothing_are_helped_by_links(hardly_told: TextualNetwork)
     assert task.auc(open_share.embedding) > task.auc(texts_alone.embedding) + 0.02
 
 
+@pytest.mark.medium
 def test_texts_that_say_enough_are_left_alone() -> None:
     drawn = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(2))
     trained = DmteMethod(Settings(epochs=2)).train(drawn, seed=0)
