@@ -36,10 +36,17 @@ SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as medium what starts the command line as a process."""
+    """Mark as medium what starts the command line as a process, and examples that train."""
     for item in items:
-        if "dmte" in getattr(item, "fixturenames", ()):
+        if "dmte" in getattr(item, "fixturenames", ()) or trains(item):
             item.add_marker(pytest.mark.medium)
+
+
+def trains(item: pytest.Item) -> bool:
+    """Return whether this is the example of a docstring, and one that trains."""
+    if not isinstance(item, pytest.DoctestItem):
+        return False
+    return any(call in item.dtest.docstring for call in (".fit(", ".train(", "tune(", "Run("))
 
 
 @pytest.fixture

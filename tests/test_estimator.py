@@ -143,6 +143,7 @@ def test_vectors_are_those_of_the_method(planted: TextualNetwork) -> None:
         estimator.transform(np.zeros((3, 2)))
 
 
+@pytest.mark.medium
 def test_unseen_vertices_are_transformed_by_the_model(planted: TextualNetwork) -> None:
     estimator = Dmte(dim=16, epochs=1).fit(planted)
     new = TextualNetwork(

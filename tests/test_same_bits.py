@@ -107,6 +107,7 @@ def test_training_gives_the_stored_vectors(name: str) -> None:
         assert MADE["digest"](vectors) == about
 
 
+@pytest.mark.medium
 @each(MADE["STORED_MODELS"])
 def test_a_stored_model_loads_and_is_what_training_gives_today(name: str, copy_of: Any) -> None:
     stored = dmte.TrainedModel.load(copy_of(f"models/{name}"))

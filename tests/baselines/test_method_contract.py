@@ -231,6 +231,7 @@ def test_another_seed_gives_other_bits_wherever_something_is_drawn(name: str) ->
     assert torch.equal(scores(other), scores(fitted(name))) == (name in DRAW_NOTHING)
 
 
+@pytest.mark.medium
 def test_global_generators_are_left_alone(name: str) -> None:
     before, after = fitted_again(name).states
     assert before == after

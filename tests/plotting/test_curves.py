@@ -50,6 +50,7 @@ def test_the_same_lines_make_the_same_file(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "one.svg").read_text()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_same_panels_make_the_same_file(ending: str, tmp_path: Path) -> None:
     panel = Panel(

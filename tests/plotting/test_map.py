@@ -32,6 +32,7 @@ def labelled(labels: list[set[str]]) -> TextualNetwork:
     return TextualNetwork(ids=names, texts=names, edges=edges, labels=tuple(map(frozenset, labels)))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("num_vertices", [1, 2, 3, 4, 40])
 @pytest.mark.parametrize("by", ["tsne", "pca"])
 def test_a_map_is_drawn_for_networks_of_any_size(
@@ -111,6 +112,7 @@ def test_the_densest_point_is_in_the_larger_cluster() -> None:
     assert densest_point(points).tolist() == [0, 0]
 
 
+@pytest.mark.medium
 def test_labels_do_not_overlap_or_leave_the_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

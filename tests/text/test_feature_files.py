@@ -107,6 +107,7 @@ def test_the_paper_s_objective_accepts_features(topics: TextualNetwork) -> None:
     assert DmteMethod(settings).fit(topics, seed=0).vectors.shape == (160, 200)
 
 
+@pytest.mark.medium
 def test_a_stored_model_contains_the_features(topics: TextualNetwork, tmp_path: Path) -> None:
     trained = DmteMethod(Settings(encoder="features", epochs=1)).train(topics, seed=0)
     trained.save(tmp_path / "model")

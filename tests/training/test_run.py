@@ -67,6 +67,7 @@ def test_the_same_seed_gives_the_same_bits(
     assert digest_of(planted, settings) == digest_of(planted, settings)
 
 
+@pytest.mark.medium
 def test_another_seed_gives_other_vectors(planted: TextualNetwork) -> None:
     assert digest_of(planted, SMALL, seed=0) != digest_of(planted, SMALL, seed=1)
 
@@ -128,6 +129,7 @@ def test_an_isolated_vertex_has_no_structure_but_keeps_its_text(planted: Textual
     assert embedding.text[7].any()
 
 
+@pytest.mark.medium
 def test_isolated_vertices_change_nothing_for_the_others(planted: TextualNetwork) -> None:
     """Leaving them out of training is exact: others' vectors do not depend on their number."""
     more = TextualNetwork(
@@ -137,12 +139,14 @@ def test_isolated_vertices_change_nothing_for_the_others(planted: TextualNetwork
     torch.testing.assert_close(DmteMethod(SMALL).fit(planted, seed=0).vectors, with_extra)
 
 
+@pytest.mark.medium
 def test_weights_are_felt(planted: TextualNetwork) -> None:
     weights = torch.ones(len(planted.edges), dtype=torch.float64)
     weights[::2] = 9.0
     assert digest_of(planted.with_edges(planted.edges, weights), SMALL) != digest_of(planted, SMALL)
 
 
+@pytest.mark.medium
 def test_scaling_all_weights_changes_nothing(planted: TextualNetwork) -> None:
     """P and P_n are normalized and the loss is a weighted mean."""
     double = torch.full((len(planted.edges),), 2.0, dtype=torch.float64)
@@ -150,6 +154,7 @@ def test_scaling_all_weights_changes_nothing(planted: TextualNetwork) -> None:
     torch.testing.assert_close(scaled, DmteMethod(SMALL).fit(planted, seed=0).vectors)
 
 
+@pytest.mark.medium
 def test_direction_is_felt(planted: TextualNetwork) -> None:
     assert digest_of(replace(planted, directed=True), SMALL) != digest_of(planted, SMALL)
 

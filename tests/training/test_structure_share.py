@@ -120,6 +120,7 @@ def test_texts_that_say_enough_are_left_alone() -> None:
     assert trained.embedding.structure.shape[1] == 0
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("settings", "columns"),
     [
@@ -138,6 +139,7 @@ def test_a_width_that_is_asked_for_is_that_of_the_vectors(
     assert trained.settings.dim == sum(columns)
 
 
+@pytest.mark.medium
 def test_a_model_with_walks_is_stored_and_read_again(shared: TrainedModel, tmp_path: Path) -> None:
     shared.save(tmp_path / "model")
     again = TrainedModel.load(tmp_path / "model")
@@ -148,6 +150,7 @@ def test_a_model_with_walks_is_stored_and_read_again(shared: TrainedModel, tmp_p
     assert torch.equal(again.embed_text(text), shared.embed_text(text))
 
 
+@pytest.mark.medium
 def test_the_same_seed_ends_walks_in_the_same_bits(shared: TrainedModel) -> None:
     method = DmteMethod(Settings(dim=32, epochs=1, structure_share=0.3))
     again = method.train(shared.network, seed=0)

@@ -39,6 +39,7 @@ def test_results_are_read_back_as_they_were(
         assert json.loads(json.dumps(row.settings)) == entry["settings"]
 
 
+@pytest.mark.medium
 def test_older_fits_and_results_do_without_a_new_metric(
     fill: Any, planted: TextualNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
