@@ -67,7 +67,7 @@ def together() -> Callable[[int, Callable[[ProcessGroup], Any]], list[Any]]:
         store: Any = dist.HashStore()  # type: ignore[attr-defined]
 
         def join(rank: int) -> Any:
-            connection: Any = dist.ProcessGroupGloo(store, rank, size, timedelta(seconds=30))
+            connection: Any = dist.ProcessGroupGloo(store, rank, size, timedelta(seconds=300))
             return act(GlooGroup(connection, rank, size))
 
         before = sys.getswitchinterval()

@@ -114,7 +114,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(inside: Run, cli_folder: 
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=300)
     assert process.returncode == 130
     assert error.startswith("dmte: interrupted after ")
     assert error.endswith("go on from the last checkpoint with --resume\n")

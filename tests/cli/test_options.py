@@ -50,7 +50,7 @@ def test_ctrl_c_is_code_130_and_one_line(cli_folder: Path) -> None:
     process.stdin.write("x" * (1 << 20))  # More than a pipe holds, so this ends once it reads.
     process.stdin.flush()
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=300)
     assert (process.returncode, error) == (130, "dmte: interrupted\n")
 
 

@@ -250,7 +250,7 @@ def long_search(folder: Path, out: str) -> Iterator[subprocess.Popen[str]]:
 def test_ctrl_c_ends_the_search_and_the_best_so_far_is_written(cli_folder: Path) -> None:
     with long_search(cli_folder, "cut.toml") as process:
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=120)
+        out, error = process.communicate(timeout=300)
     assert process.returncode == 0, error
     assert "search ended" in error
     assert "settings in cut.toml" in out
