@@ -44,7 +44,7 @@ def with_python() -> Iterator[Any]:
             yield pytest.param(page, marks=marks, id=name_of(page))
 
 
-@pytest.mark.parametrize("page", with_python())
+@pytest.mark.parametrize("page", list(with_python()))
 def test_the_python_on_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

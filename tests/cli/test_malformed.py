@@ -578,7 +578,7 @@ def by_size(name: str) -> Any:
     return pytest.param(name, marks=[pytest.mark.medium] if "10 MB" in name else [])
 
 
-@pytest.mark.parametrize("name", map(by_size, CASES))
+@pytest.mark.parametrize("name", [by_size(name) for name in CASES])
 def test_what_is_wrong_is_said_in_one_line(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
