@@ -117,6 +117,7 @@ NETWORK = TextualNetwork(
 SMALL = Cane(dim=8, epochs=2, num_negatives=2)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("directed", [False, True])
 def test_the_loss_is_the_four_parts_edge_by_edge(*, directed: bool) -> None:
     network = replace(NETWORK, directed=directed)

@@ -272,6 +272,7 @@ def test_directed_edges_are_taken(name: str) -> None:
     assert torch.isfinite(scores(quick(name).fit(directed, 0))).all()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "strange",
     [
@@ -293,6 +294,7 @@ def test_a_strange_network_is_embedded_or_refused_in_a_sentence(
     assert torch.isfinite(found.score(all_pairs(strange.num_vertices))).all()
 
 
+@pytest.mark.medium
 def test_a_fit_says_how_far_it_is_unless_it_is_instant(name: str) -> None:
     heard = fitted_again(name).heard
     assert heard or name in MAY_BE_SILENT

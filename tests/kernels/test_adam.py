@@ -10,6 +10,7 @@ from torch import nn
 from dmte.kernels.adam import Adam
 
 
+@pytest.mark.medium
 def test_steps_equal_those_of_torch() -> None:
     generator = torch.Generator().manual_seed(3)
     start = [torch.randn(size, generator=generator) for size in ((4, 3), (5,), (2,))]

@@ -175,6 +175,7 @@ def test_a_new_vertex_ends_its_walks_where_its_neighbors_do(shared: TrainedModel
     assert torch.equal(shared.embedding.vectors, before)
 
 
+@pytest.mark.medium
 def test_judging_leaves_a_training_where_it_is(hardly_told: TextualNetwork) -> None:
     run = TrainingRun(hardly_told, Settings(epochs=3), seed=0)
     epochs = run.epochs()
