@@ -6,6 +6,9 @@ DOCS_STAMP := .venv/.docs-are-installed
 LOWEST := .venv-lowest/.dmte-is-installed
 WHAT ?= step
 
+# Compiled modules are kept, or every worker and process of the tests would compile them again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo quick test lowest slow coverage lint types format bench reproduce document docs clean
 
 help:  ## Show this list.
@@ -23,10 +26,10 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)  ## Train on the bundled network, show scores, neighbours and a picture.
 	@$(BIN)/dmte demo
 
-quick: $(STAMP)  ## Run the tests that take less than a minute in all.
+quick: $(STAMP)  ## Run the tests that need no training: less than a minute on two cores.
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not medium"
 
-test: $(STAMP)  ## Run all tests except the slow ones.
+test: $(STAMP)  ## Run all tests except the slow ones: less than three minutes.
 	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 lowest: $(LOWEST)  ## Run the quick tests with the lowest versions that pyproject.toml allows.

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 import torch.distributed as dist
+from filelock import FileLock
 from safetensors.torch import save_file
 
 from dmte.cli import main
@@ -31,6 +32,21 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as medium what starts the command line as a process, and examples that train."""
+    for item in items:
+        if "dmte" in getattr(item, "fixturenames", ()) or trains(item):
+            item.add_marker(pytest.mark.medium)
+
+
+def trains(item: pytest.Item) -> bool:
+    """Return whether this is the example of a docstring, and one that trains."""
+    if not isinstance(item, pytest.DoctestItem):
+        return False
+    return any(call in item.dtest.docstring for call in (".fit(", ".train(", "tune(", "Run("))
 
 
 @pytest.fixture
@@ -51,7 +67,7 @@ def together() -> Callable[[int, Callable[[ProcessGroup], Any]], list[Any]]:
         store: Any = dist.HashStore()  # type: ignore[attr-defined]
 
         def join(rank: int) -> Any:
-            connection: Any = dist.ProcessGroupGloo(store, rank, size, timedelta(seconds=30))
+            connection: Any = dist.ProcessGroupGloo(store, rank, size, timedelta(seconds=300))
             return act(GlooGroup(connection, rank, size))
 
         before = sys.getswitchinterval()
@@ -119,10 +135,20 @@ def inside(
 
 
 @pytest.fixture(scope="session")
-def trained_on_concepts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of the bundled network, to be read only."""
-    folder = tmp_path_factory.mktemp("trained") / "model"
-    DmteMethod(Settings(dim=64, epochs=5)).train(read_network("concepts"), seed=0).save(folder)
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this run have in common."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+@pytest.fixture(scope="session")
+def trained_on_concepts(shared_folder: Path) -> Path:
+    """A model of the bundled network, to be read only; one worker trains it for all."""
+    folder = shared_folder / "trained-on-concepts"
+    with FileLock(shared_folder / "trained-on-concepts.lock"):
+        if not folder.exists():
+            trained = DmteMethod(Settings(dim=64, epochs=5)).train(read_network("concepts"), seed=0)
+            trained.save(folder)
     return folder
 
 

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from runpy import run_path
+from typing import Any
 
 import pytest
 
@@ -33,13 +35,20 @@ def blocks_of(page: Path, kind: str) -> list[str]:
     return re.findall(rf"^```{kind}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def with_python() -> Iterator[Any]:
+    """Pages with Python: what a newcomer runs first is medium, all else is slow."""
+    for page in PAGES:
+        if blocks_of(page, "python"):
+            is_first = name_of(page) in ("README.md", "docs/quick-start.md")
+            marks = pytest.mark.medium if is_first else pytest.mark.slow
+            yield pytest.param(page, marks=marks, id=name_of(page))
+
+
+@pytest.mark.parametrize("page", list(with_python()))
 def test_the_python_on_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = blocks_of(page, "python")
-    if not blocks:
-        pytest.skip("no Python on this page")
     for files in blocks_of(page, "sh"):  # What the page reads.
         make_files(files, tmp_path)
     script = tmp_path / "page.py"

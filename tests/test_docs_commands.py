@@ -64,7 +64,13 @@ def runner(tmp_path_factory: pytest.TempPathFactory) -> Runner:
     return Runner(tmp_path_factory.mktemp("shelf"))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if is_run(page)], ids=name_of)
+def by_effort(page: Path) -> Any:
+    """Return a page as a parameter: what a newcomer runs first is medium, all else is slow."""
+    marks = pytest.mark.medium if name_of(page) == "docs/quick-start.md" else pytest.mark.slow
+    return pytest.param(page, marks=marks, id=name_of(page))
+
+
+@pytest.mark.parametrize("page", [by_effort(page) for page in PAGES if is_run(page)])
 def test_a_page_shows_what_its_commands_print(page: Path, tmp_path: Path, runner: Runner) -> None:
     for command, printed in runner.run_page(page.read_text("utf-8"), tmp_path):
         is_shown = not command.shown or matches(command.shown, printed)
@@ -110,6 +116,7 @@ def test_omitted_lines_stay_omitted() -> None:
     assert update_shown("", printed) == ""
 
 
+@pytest.mark.medium
 def test_wrong_output_on_a_page_is_replaced(runner: Runner) -> None:
     page = "```sh\ntrue\n```\n\n```console\n$ dmte datasets path conceps\n?\n$ dmte --help\n```\n"
     new = rewrite(page, runner)

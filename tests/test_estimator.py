@@ -94,6 +94,7 @@ CHECKERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checker", CHECKERS)
 def test_type_checkers_know_the_parameters(checker: str, tmp_path: Path) -> None:
     pytest.importorskip(checker, reason=f"needs {checker}, which the extra dev brings")
@@ -130,6 +131,7 @@ def test_parameters_are_checked_by_fit_and_not_before(planted: TextualNetwork) -
         Dmte(network=planted).fit(["nobody"])
 
 
+@pytest.mark.medium
 def test_vectors_are_those_of_the_method(planted: TextualNetwork) -> None:
     expected = DmteMethod(Settings(dim=16, epochs=2)).fit(planted, seed=3).vectors
     estimator = Dmte(dim=16, epochs=2, seed=3)
@@ -141,6 +143,7 @@ def test_vectors_are_those_of_the_method(planted: TextualNetwork) -> None:
         estimator.transform(np.zeros((3, 2)))
 
 
+@pytest.mark.medium
 def test_unseen_vertices_are_transformed_by_the_model(planted: TextualNetwork) -> None:
     estimator = Dmte(dim=16, epochs=1).fit(planted)
     new = TextualNetwork(
@@ -151,6 +154,7 @@ def test_unseen_vertices_are_transformed_by_the_model(planted: TextualNetwork) -
         estimator.transform(planted.with_edges(planted.edges[:-1]))
 
 
+@pytest.mark.medium
 def test_a_search_over_a_pipeline_trains_once_for_all_folds(
     planted: TextualNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +178,7 @@ def test_a_search_over_a_pipeline_trains_once_for_all_folds(
     assert set(search.predict(planted.ids[:5])) <= set(planted.classes)
 
 
+@pytest.mark.medium
 def test_importing_dmte_loads_neither_torch_nor_sklearn() -> None:
     asked = "import sys, dmte; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0

@@ -124,6 +124,7 @@ def test_the_error_of_a_difference_is_that_of_paired_placements() -> None:
     assert found == pytest.approx(float(variance.sqrt()))
 
 
+@pytest.mark.medium
 def test_the_error_of_a_difference_is_its_spread_over_redrawn_questions() -> None:
     draw = torch.Generator().manual_seed(5)
     found, errors = [], []

@@ -91,6 +91,7 @@ def copy_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return copy
 
 
+@pytest.mark.medium
 @each(MADE["CASES"])
 def test_training_gives_the_stored_vectors(name: str) -> None:
     model = MADE["train"](MADE["CASES"][name])
@@ -106,6 +107,7 @@ def test_training_gives_the_stored_vectors(name: str) -> None:
         assert MADE["digest"](vectors) == about
 
 
+@pytest.mark.medium
 @each(MADE["STORED_MODELS"])
 def test_a_stored_model_loads_and_is_what_training_gives_today(name: str, copy_of: Any) -> None:
     stored = dmte.TrainedModel.load(copy_of(f"models/{name}"))
@@ -175,6 +177,7 @@ def test_a_stored_index_is_used_and_answers_as_before(copy_of: Any) -> None:
     assert {path: path.read_bytes() for path in files} == files
 
 
+@pytest.mark.medium
 @each(MADE["INTERRUPTED"])
 def test_a_stored_checkpoint_resumes_to_the_stored_vectors(name: str, copy_of: Any) -> None:
     folder = copy_of(f"runs/{name}.checkpoint")
@@ -198,6 +201,7 @@ def test_a_stored_journal_is_read_and_not_repeated(copy_of: Any) -> None:
     assert journal.read_bytes() == before
 
 
+@pytest.mark.medium
 def test_a_stored_search_goes_on_with_the_same_trial(copy_of: Any) -> None:
     journal, expected = copy_of("tuned/trials.jsonl"), stored_json("tuned/outcomes.json")
     known = len(MADE["lines_of"](journal))

@@ -178,6 +178,7 @@ def test_frozen_encoders_are_those_whose_class_is_frozen() -> None:
     assert {name for name, traits in ENCODER_TRAITS.items() if traits.is_frozen} == frozen
 
 
+@pytest.mark.medium
 def test_settings_load_no_torch() -> None:
     code = "import sys, dmte.settings, dmte.settings_file; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -71,6 +71,7 @@ def attended(model: ContextAwareTexts, left: list[int], right: list[int]) -> tup
 ALL_PAIRS = torch.cartesian_prod(torch.arange(5), torch.arange(5))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("is_symmetric", [False, True])
 @pytest.mark.parametrize("window", [1, 2, 3])
 def test_texts_of_pairs_and_their_gradients_equal_plain_loops(
@@ -116,6 +117,7 @@ NETWORK = TextualNetwork(
 SMALL = Cane(dim=8, epochs=2, num_negatives=2)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("directed", [False, True])
 def test_the_loss_is_the_four_parts_edge_by_edge(*, directed: bool) -> None:
     network = replace(NETWORK, directed=directed)

@@ -142,6 +142,7 @@ def planted() -> TextualNetwork:
     return PlantedTopics(own_word_probability=0.9).draw(torch.Generator().manual_seed(0))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("encoder", list(CONTENT_ENCODERS))
 def test_vertices_without_edges_are_placed_by_their_texts(encoder: str) -> None:
     drawn = planted()
@@ -150,6 +151,7 @@ def test_vertices_without_edges_are_placed_by_their_texts(encoder: str) -> None:
     assert topic_auc(method.fit(kept, 0).vectors, torch.arange(12)) > 0.7
 
 
+@pytest.mark.medium
 def test_texts_alone_and_edges_alone_both_teach_the_topics() -> None:
     drawn, method = planted(), Cene(dim=16, epochs=20, learning_rate=0.03)
     everything = torch.arange(drawn.num_vertices)

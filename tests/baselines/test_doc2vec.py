@@ -75,6 +75,7 @@ def test_a_text_longer_than_a_chunk_is_read_to_its_end() -> None:
     assert vectors[0] @ vectors[2] > vectors[3] @ vectors[2]
 
 
+@pytest.mark.medium
 def test_texts_that_share_words_come_close() -> None:
     texts = ("red fox den", "fox red paw", "blue whale sea", "whale blue fin") * 4
     network = TextualNetwork(

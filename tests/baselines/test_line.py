@@ -95,6 +95,7 @@ def test_the_second_order_is_zero_where_no_edge_leaves() -> None:
     assert vectors[:, 8:].any(dim=1).tolist() == [True, False, True, False]
 
 
+@pytest.mark.medium
 def test_a_seed_decides_every_bit(planted: TextualNetwork) -> None:
     first, again, other = (SMALL.fit(planted, seed).vectors for seed in (3, 3, 4))
     assert torch.equal(first, again)
@@ -107,6 +108,7 @@ def test_a_network_without_edges_gets_zero_vectors() -> None:
     assert not SMALL.fit(network, 0).vectors.any()
 
 
+@pytest.mark.medium
 def test_it_beats_random_vectors() -> None:
     task = strict_task(PlantedTopics(num_vertices=200).draw(generator()), 0.8, seed=0)
     chance = task.auc(RandomVectors().fit(task.train, 0))

@@ -203,6 +203,7 @@ def contrast(found: Tensor, block: Tensor) -> float:
     return float(gap / found[apart].std())
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "random"])
 def test_a_row_belongs_to_the_vertex_of_its_place(name: str) -> None:
     """Blocks stand out where they are, and not once the vertices are turned by any number."""
@@ -219,15 +220,18 @@ def test_classes_only_names_those_that_learn_from_labels(name: str) -> None:
     assert isinstance(METHODS[name], LearnsFromLabels) == (name in CLASSES_ONLY)
 
 
+@pytest.mark.medium
 def test_the_same_seed_gives_the_same_bits(name: str) -> None:
     assert torch.equal(scores(fitted_again(name).scorer), scores(fitted(name)))
 
 
+@pytest.mark.medium
 def test_another_seed_gives_other_bits_wherever_something_is_drawn(name: str) -> None:
     other = quick(name).fit(network(), 1)
     assert torch.equal(scores(other), scores(fitted(name))) == (name in DRAW_NOTHING)
 
 
+@pytest.mark.medium
 def test_global_generators_are_left_alone(name: str) -> None:
     before, after = fitted_again(name).states
     assert before == after
@@ -253,6 +257,7 @@ def with_other_weights(source: TextualNetwork) -> TextualNetwork:
     return source.with_edges(source.edges, source.edge_weights.flip(0))
 
 
+@pytest.mark.medium
 def test_what_a_method_claims_to_use_it_uses_and_nothing_else(name: str) -> None:
     uses = TRAITS[name]
     assert changed(name, with_other_texts) == uses.text
@@ -260,12 +265,14 @@ def test_what_a_method_claims_to_use_it_uses_and_nothing_else(name: str) -> None
     assert changed(name, with_other_weights) == uses.weights
 
 
+@pytest.mark.medium
 def test_directed_edges_are_taken(name: str) -> None:
     source = network()
     directed = TextualNetwork(ids=source.ids, texts=source.texts, edges=source.edges, directed=True)
     assert torch.isfinite(scores(quick(name).fit(directed, 0))).all()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "strange",
     [
@@ -287,6 +294,7 @@ def test_a_strange_network_is_embedded_or_refused_in_a_sentence(
     assert torch.isfinite(found.score(all_pairs(strange.num_vertices))).all()
 
 
+@pytest.mark.medium
 def test_a_fit_says_how_far_it_is_unless_it_is_instant(name: str) -> None:
     heard = fitted_again(name).heard
     assert heard or name in MAY_BE_SILENT

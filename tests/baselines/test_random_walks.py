@@ -101,6 +101,7 @@ def test_an_extreme_bias_against_the_only_way_does_not_hang() -> None:
 class TestMethods:
     """What holds for both."""
 
+    @pytest.mark.medium
     def test_a_seed_decides_every_bit(
         self, method: DeepWalk | Node2Vec, planted: TextualNetwork
     ) -> None:
@@ -138,11 +139,13 @@ class TestMethods:
         assert task.auc(method.fit(task.train, 0)) > chance + 0.1
 
 
+@pytest.mark.medium
 def test_node2vec_without_bias_is_deepwalk(planted: TextualNetwork) -> None:
     unbiased = Node2Vec(return_parameter=1.0, in_out_parameter=1.0, **SMALL)
     assert torch.equal(unbiased.fit(planted, 0).vectors, DeepWalk(**SMALL).fit(planted, 0).vectors)
 
 
+@pytest.mark.medium
 def test_the_bias_matters(planted: TextualNetwork) -> None:
     near, far = (Node2Vec(in_out_parameter=q, **SMALL).fit(planted, 0) for q in (4.0, 0.25))
     assert not torch.equal(near.vectors, far.vectors)

@@ -119,6 +119,7 @@ def test_noise_follows_counts_to_the_three_quarters() -> None:
     torch.testing.assert_close(shares, torch.tensor([0, 1, 8, 0, 27, 0]) / 36, atol=0.01, rtol=0)
 
 
+@pytest.mark.medium
 def test_vertices_that_share_contexts_come_close() -> None:
     # 0 and 1 occur only beside 2, and 3 and 4 only beside 5.
     walks = torch.tensor([[0, 2], [1, 2], [3, 5], [4, 5]]).repeat(8, 1)

@@ -17,6 +17,7 @@ LONELY, WORDLESS = 7, 11  # Of the network ``planted``.
 QUICK = TriDnr(dim=16, walks_per_vertex=1, walk_length=8, window=2)
 
 
+@pytest.mark.medium
 def test_the_networks_own_labels_are_never_looked_at(planted: TextualNetwork) -> None:
     assert planted.labels
     other = [frozenset({"elsewhere"})] * planted.num_vertices
@@ -54,6 +55,7 @@ def test_a_class_predicts_the_words_of_its_vertices(planted: TextualNetwork) -> 
     assert readings.num_rows == size + 2
 
 
+@pytest.mark.medium
 def test_classes_bring_the_texts_of_their_vertices_together() -> None:
     # Four words of either class, each text two of them, and no edges.
     words = [("ant", "bee"), ("cod", "dab"), ("elm", "fir"), ("gum", "hop")] * 6

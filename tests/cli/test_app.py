@@ -70,6 +70,7 @@ def test_a_trained_model_says_what_it_is(dmte: Run, concepts_model: Path) -> Non
     assert facts["fingerprint"] == read_network("concepts").fingerprint()
 
 
+@pytest.mark.medium
 def test_training_says_what_it_did_in_json(inside: Run) -> None:
     done = inside(
         *("train", "concepts", "--out", "stopped", "--dim", "16", "--json", "--quiet"),
@@ -82,6 +83,7 @@ def test_training_says_what_it_did_in_json(inside: Run) -> None:
     assert 0.4 < summary["validation_auc"] <= 1
 
 
+@pytest.mark.medium
 def test_a_model_with_walks_says_so_and_is_explained(inside: Run) -> None:
     given = ("--dim", "16", "--epochs", "1", "--structure-share", "0.3", "--quiet")
     done = inside("train", "concepts", "--out", "walked", *given)
@@ -99,6 +101,7 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(dmte: Run) -> None:
     assert "432 vertices" in done.stdout
 
 
+@pytest.mark.medium
 def test_an_interrupted_run_says_how_to_go_on_and_does(inside: Run, cli_folder: Path) -> None:
     common = ("train", "concepts", "--recipe", "paper", "--dim", "16", "--checkpoint-every", "5")
     process = subprocess.Popen(
@@ -111,7 +114,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(inside: Run, cli_folder: 
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=300)
     assert process.returncode == 130
     assert error.startswith("dmte: interrupted after ")
     assert error.endswith("go on from the last checkpoint with --resume\n")
@@ -124,6 +127,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(inside: Run, cli_folder: 
     assert (summary["resumed_after_epoch"], summary["epochs"]) == (kept, kept + 5)
 
 
+@pytest.mark.medium
 def test_with_the_defaults_a_run_can_be_resumed_after_its_first_epoch(
     inside: Run, cli_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +151,7 @@ def test_with_the_defaults_a_run_can_be_resumed_after_its_first_epoch(
     assert not (cli_folder / "early.checkpoint").exists()
 
 
+@pytest.mark.medium
 def test_neither_the_package_nor_help_loads_torch() -> None:
     code = """
 import io, sys

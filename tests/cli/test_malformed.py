@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -573,7 +573,12 @@ def run(command: str, capsys: pytest.CaptureFixture[str]) -> tuple[object, list[
     return stopped.value.code, [line for line in lines if line not in warned], warned
 
 
-@pytest.mark.parametrize("name", CASES)
+def by_size(name: str) -> Any:
+    """Return a case as a parameter: those with long files take long."""
+    return pytest.param(name, marks=[pytest.mark.medium] if "10 MB" in name else [])
+
+
+@pytest.mark.parametrize("name", [by_size(name) for name in CASES])
 def test_what_is_wrong_is_said_in_one_line(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -641,6 +646,7 @@ def test_a_letter_in_a_model_stays_when_the_model_is_replaced(
     assert contents()["model/dear.txt"] == old["model/dear.txt"]
 
 
+@pytest.mark.slow
 def test_a_full_disk_is_the_systems_mistake(capsys: pytest.CaptureFixture[str]) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no disk that is always full")

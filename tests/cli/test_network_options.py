@@ -93,6 +93,7 @@ def test_standard_input_is_read(
     assert "only one table can come from standard input" in err
 
 
+@pytest.mark.medium
 def test_a_network_from_a_pipe_is_evaluated(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

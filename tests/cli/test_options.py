@@ -37,6 +37,7 @@ def test_the_systems_failure_is_code_1(inside: Run, monkeypatch: pytest.MonkeyPa
     assert done.stderr == "dmte: [Errno 28] No space left on device\n"
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_code_130_and_one_line(cli_folder: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "dmte", "info", "-"],  # It waits for the end of what is piped.
@@ -49,7 +50,7 @@ def test_ctrl_c_is_code_130_and_one_line(cli_folder: Path) -> None:
     process.stdin.write("x" * (1 << 20))  # More than a pipe holds, so this ends once it reads.
     process.stdin.flush()
     process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    _, error = process.communicate(timeout=300)
     assert (process.returncode, error) == (130, "dmte: interrupted\n")
 
 
@@ -98,6 +99,7 @@ def test_every_verb_has_the_flags(verb: str, inside: Run) -> None:
         assert "--debug" in said
 
 
+@pytest.mark.medium
 def test_color_is_for_terminals_that_want_it(cli_folder: Path) -> None:
     def written(*arguments: str, **environment: str) -> str:
         """What a terminal of 80 columns gets to see."""

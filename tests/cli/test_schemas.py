@@ -23,8 +23,14 @@ ANSWERS = [
     ("plot", ("plot", "model", "--by", "pca", "--out", "map.png")),
     ("plot", ("plot", "model", "--what", "training", "--out", "training.png")),
     ("datasets-list", ("datasets", "list")),
-    ("evaluate-links", ("evaluate", "links", "concepts", *FEW)),
-    ("evaluate-classes", ("evaluate", "classes", "concepts", "--label-fraction", ".5", *FEW)),
+    pytest.param(
+        "evaluate-links", ("evaluate", "links", "concepts", *FEW), marks=pytest.mark.medium
+    ),
+    pytest.param(
+        "evaluate-classes",
+        ("evaluate", "classes", "concepts", "--label-fraction", ".5", *FEW),
+        marks=pytest.mark.medium,
+    ),
 ]
 
 

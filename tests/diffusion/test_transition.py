@@ -69,6 +69,7 @@ def test_settings_name_every_kind() -> None:
     assert set(get_args(Transition)) == set(TRANSITIONS)
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("kinds")
 def test_training_and_new_vertices_use_a_kind_that_was_added(planted: TextualNetwork) -> None:
     same, symmetric, walk = (train(planted, kind) for kind in ("same", "symmetric", "walk"))

@@ -79,6 +79,7 @@ def vectors_of(run: TrainingRun) -> Tensor | None:
     return None if found is None else found.embedding.vectors
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_team_learns_what_one_process_learns(
     together: Together, planted: TextualNetwork, kind: str
@@ -113,6 +114,7 @@ def test_rounding_does_not_tell_a_team_s_auc_from_one_process_s(
         assert together(size, auc)[0] == pytest.approx(alone, abs=0.001)
 
 
+@pytest.mark.medium
 def test_a_team_stops_where_one_process_stops(together: Together, planted: TextualNetwork) -> None:
     settings = replace(KINDS["stopping early"], epochs=30, learning_rate=0.1)
 
@@ -198,6 +200,7 @@ def test_processes_that_were_given_other_data_are_refused(
     assert all(words.startswith(expected) for words in together(2, start))
 
 
+@pytest.mark.medium
 def test_the_first_may_take_longer_than_others_wait_for_an_answer() -> None:
     """It shows that it is alive; one that does not is lost."""
     store: Any = dist.HashStore()  # type: ignore[attr-defined]
@@ -230,6 +233,7 @@ def test_whoever_is_left_alone_is_told_so(together: Together) -> None:
     assert "another process" in together(2, leave)[0]
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("kind", ["recommended", "bilstm"])
 def test_a_team_of_any_size_goes_on_from_a_checkpoint(
     together: Together, planted: TextualNetwork, tmp_path: Path, kind: str

@@ -130,6 +130,7 @@ def relabelled(network: TextualNetwork, vertices: Tensor, label: str) -> Textual
     return replace(network, labels=labels)
 
 
+@pytest.mark.medium
 def test_wrong_labels_of_test_vertices_do_not_move_a_vector(
     labelled: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,12 +3,14 @@
 import subprocess
 import sys
 
+import pytest
 import torch
 from torch import nn
 
 from dmte.kernels.adam import Adam
 
 
+@pytest.mark.medium
 def test_steps_equal_those_of_torch() -> None:
     generator = torch.Generator().manual_seed(3)
     start = [torch.randn(size, generator=generator) for size in ((4, 3), (5,), (2,))]
@@ -32,6 +34,7 @@ def test_steps_equal_those_of_torch() -> None:
             assert torch.equal(optimizer.state[one][name], value)
 
 
+@pytest.mark.medium
 def test_training_imports_neither_the_compiler_nor_scikit_learn() -> None:
     code = """
 import sys

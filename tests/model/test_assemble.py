@@ -120,6 +120,7 @@ def test_products_are_those_of_the_two_lengths() -> None:
     assert found.tolist() == [2.0, 6.0]
 
 
+@pytest.mark.medium
 def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork) -> None:
     task = strict_task(with_hubs, 0.7, seed=0)
     chosen = DmteMethod(Settings(epochs=2)).train(task.train, seed=0)
@@ -136,6 +137,7 @@ def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork
     torch.testing.assert_close(chosen.embedding.vectors.norm(dim=1), slow)
 
 
+@pytest.mark.medium
 def test_vectors_keep_their_length_where_degrees_tell_nothing() -> None:
     drawn = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(2))
     trained = DmteMethod(Settings(epochs=2)).train(drawn, seed=0)
@@ -148,6 +150,7 @@ def test_nothing_is_chosen_where_nothing_is_held_back(with_hubs: TextualNetwork)
     assert DmteMethod(settings).train(with_hubs, seed=0).settings.degree_power == 0.0
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("settings", "is_chosen"),
     [
@@ -163,6 +166,7 @@ def test_lengths_are_for_fixed_texts_at_length_1_of_any_width(
     assert (trained.settings.degree_power != 0.0) is is_chosen
 
 
+@pytest.mark.medium
 def test_new_vertices_are_as_long_in_other_units_of_weight(with_hubs: TextualNetwork) -> None:
     heavy = with_hubs.with_edges(with_hubs.edges, 60.0 * with_hubs.edge_weights)
     found = []
@@ -183,6 +187,7 @@ def longer(request: pytest.FixtureRequest, with_hubs: TextualNetwork) -> Trained
     return DmteMethod(settings).train(with_hubs, seed=0)
 
 
+@pytest.mark.medium
 def test_a_model_with_lengths_is_stored_and_read_again(
     longer: TrainedModel, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ def slow_text_half(trained: TrainedModel, new: TextualNetwork) -> Float[Tensor, 
     return normalize(mixed if model.mixing is None else mixed @ model.mixing.matrix)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("ways", ["one way", "both ways"])
 @pytest.mark.parametrize("recipe", RECIPES)
 def test_the_text_half_is_the_convolution_over_the_extended_transition(
@@ -126,6 +127,7 @@ def test_nothing_that_was_trained_moves_by_a_bit(trained: TrainedModel) -> None:
     assert torch.equal(again.vectors, before)
 
 
+@pytest.mark.medium
 def test_a_twin_of_an_old_vertex_gets_its_text_half_and_nearly_its_structure_half(
     planted: TextualNetwork,
 ) -> None:

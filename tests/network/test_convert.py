@@ -98,6 +98,7 @@ def test_an_empty_graph_raises() -> None:
         network_from_networkx(networkx.Graph())
 
 
+@pytest.mark.medium
 def test_networkx_is_not_needed_to_import_the_conversions() -> None:
     code = "import sys, dmte.network.convert; sys.exit('networkx' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -37,6 +37,7 @@ def row(method: str, share: float, mean: float, *, seeds: int = 3, **more: Any) 
 NETWORK = {"vertices": 4, "edges": 3}
 
 
+@pytest.mark.medium
 def test_the_same_lines_make_the_same_file(tmp_path: Path) -> None:
     lines = [
         Line("first", x=[1.0, 2.0], y=[3.0, 4.0], spread=[0.1, 0.0]),
@@ -49,6 +50,7 @@ def test_the_same_lines_make_the_same_file(tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "one.svg").read_text()
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_same_panels_make_the_same_file(ending: str, tmp_path: Path) -> None:
     panel = Panel(
@@ -114,6 +116,7 @@ def test_the_best_of_many_methods_are_in_color() -> None:
     assert min(line.y[0] for line in panel.lines) > max(line.y[0] for line in panel.faint)
 
 
+@pytest.mark.medium
 def test_the_committed_results_can_be_drawn(tmp_path: Path) -> None:
     folder = Path(__file__).parents[2] / "experiments" / "results"
     for target in ("cora-links", "dblp-classes"):

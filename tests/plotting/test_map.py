@@ -32,6 +32,7 @@ def labelled(labels: list[set[str]]) -> TextualNetwork:
     return TextualNetwork(ids=names, texts=names, edges=edges, labels=tuple(map(frozenset, labels)))
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("num_vertices", [1, 2, 3, 4, 40])
 @pytest.mark.parametrize("by", ["tsne", "pca"])
 def test_a_map_is_drawn_for_networks_of_any_size(
@@ -69,6 +70,7 @@ def test_pca_preserves_the_distances_of_planar_vectors() -> None:
     torch.testing.assert_close(torch.cdist(places, places), expected, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
 def test_the_same_seed_draws_the_same_file(ending: str, tmp_path: Path) -> None:
     network = PlantedTopics(num_vertices=40).draw(torch.Generator().manual_seed(0))
@@ -87,6 +89,7 @@ def test_drawing_a_sample_warns(tmp_path: Path) -> None:
     assert drawn.num_vertices == 3
 
 
+@pytest.mark.medium
 def test_the_most_frequent_labels_are_in_color_and_the_others_counted(tmp_path: Path) -> None:
     labels = [{f"class {number}"} for number in range(15)] + [{"class 14"}, {"class 13"}, set()]
     network = labelled(labels)
@@ -109,6 +112,7 @@ def test_the_densest_point_is_in_the_larger_cluster() -> None:
     assert densest_point(points).tolist() == [0, 0]
 
 
+@pytest.mark.medium
 def test_labels_do_not_overlap_or_leave_the_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ def embedding() -> Embedding:
     return Embedding([f"v{row}" for row in range(3000)], vectors, text_dim=16)
 
 
+@pytest.mark.medium
 def test_most_exact_neighbors_are_found_with_exact_scores(
     embedding: Embedding,
 ) -> None:

@@ -39,7 +39,7 @@ def slow_pairs(table: Tensor, excluded: set[frozenset[int]]) -> list[tuple[int, 
 
 
 @pytest.mark.parametrize("k", [1, 7, 1000])
-@pytest.mark.parametrize("size", [5, BLOCK + 3])
+@pytest.mark.parametrize("size", [5, pytest.param(BLOCK + 3, marks=pytest.mark.medium)])
 def test_closest_pairs_equal_the_head_of_all_sorted_pairs(size: int, k: int) -> None:
     generator = torch.Generator().manual_seed(size)
     table = torch.randn(size, 3, generator=generator)

@@ -29,6 +29,7 @@ def test_the_second_is_refused_until_the_first_releases_it(tmp_path: Path) -> No
         pass
 
 
+@pytest.mark.medium
 def test_a_holder_that_is_killed_releases_it(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path / "file"], stdout=PIPE)
@@ -87,6 +88,7 @@ def test_windows_locks_a_file_beside_what_it_could_not_read_then(
     assert lock_place(tmp_path / "journal") == tmp_path / ".journal.lock"
 
 
+@pytest.mark.medium
 def test_locks_are_not_loaded_before_they_are_needed() -> None:
     code = "import sys, dmte.storage.folder; sys.exit('filelock' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

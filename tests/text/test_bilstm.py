@@ -64,6 +64,7 @@ def test_empty_texts_are_zero_and_do_not_affect_others(encoder: BiLSTM) -> None:
     assert features[[0, 2, 3, 6]].count_nonzero() == 0
 
 
+@pytest.mark.medium
 def test_several_blocks_equal_one_text_at_a_time(encoder: BiLSTM) -> None:
     lengths = torch.randint(1, 4, (2 * BLOCK + 3,), generator=torch.Generator().manual_seed(2))
     texts = random_texts(lengths.tolist())

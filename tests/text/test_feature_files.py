@@ -93,6 +93,7 @@ def test_ordinary_features_are_normalized_to_the_same_bits() -> None:
     assert torch.equal(unit_features(rows.double()), normalize(rows.double()))
 
 
+@pytest.mark.medium
 def test_training_on_features_beats_the_features_alone(topics: TextualNetwork) -> None:
     task = strict_task(topics, 0.6, seed=0)
     trained = DmteMethod(Settings(encoder="features", epochs=5)).train(task.train, seed=0)
@@ -106,6 +107,7 @@ def test_the_paper_s_objective_accepts_features(topics: TextualNetwork) -> None:
     assert DmteMethod(settings).fit(topics, seed=0).vectors.shape == (160, 200)
 
 
+@pytest.mark.medium
 def test_a_stored_model_contains_the_features(topics: TextualNetwork, tmp_path: Path) -> None:
     trained = DmteMethod(Settings(encoder="features", epochs=1)).train(topics, seed=0)
     trained.save(tmp_path / "model")
@@ -126,6 +128,7 @@ def test_a_stored_model_contains_the_features(topics: TextualNetwork, tmp_path: 
         loaded.embed(bare)
 
 
+@pytest.mark.medium
 def test_evaluation_sets_the_features_encoder(
     topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ def test_words_without_shared_ngrams_give_the_identity(words: list[str]) -> None
     assert np.array_equal(parts, np.eye(len(words)))
 
 
+@pytest.mark.medium
 def test_the_setting_overrides_the_length_of_texts(planted: TextualNetwork) -> None:
     def directions(*, letters: bool | None) -> Tensor:
         run = TrainingRun(planted, Settings(dim=16, letters=letters), seed=0)

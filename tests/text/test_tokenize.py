@@ -19,6 +19,7 @@ def test_numbers_index_the_words_in_order(texts: list[str]) -> None:
     assert len(set(found.words)) == len(found.words)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("processes", [2, 3])
 def test_several_processes_give_the_result_of_one(
     processes: int, monkeypatch: pytest.MonkeyPatch

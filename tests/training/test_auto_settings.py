@@ -26,6 +26,7 @@ def linked_by_features(num_vertices: int, strength: float) -> TextualNetwork:
     )
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("strength", "width"), [(1.5, 64), (0.8, 128)], ids=["telling first", "telling last"]
 )

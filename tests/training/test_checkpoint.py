@@ -32,6 +32,9 @@ CHANGES: list[dict[str, object]] = [
     {"num_negatives": 3},
 ]
 
+STOPS = (1, 4, 8)
+"""The epochs after which a run is interrupted."""
+
 
 def finish(run: TrainingRun) -> torch.Tensor:
     for _ in run.epochs():
@@ -39,24 +42,27 @@ def finish(run: TrainingRun) -> torch.Tensor:
     return run.result().embedding.vectors
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-@pytest.mark.parametrize("stop", [1, 4, 8])
 def test_a_resumed_run_ends_in_the_same_bits(
-    planted: TextualNetwork, tmp_path: Path, change: dict[str, object], stop: int
+    planted: TextualNetwork, tmp_path: Path, change: dict[str, object]
 ) -> None:
     settings = replace(SMALL, **change)  # type: ignore[arg-type]
+    whole = DmteMethod(settings).train(planted, seed=1)
     run = TrainingRun(planted, settings, seed=1)
     for report in run.epochs():
-        if report.epoch == stop:
-            save_checkpoint(run, tmp_path / "checkpoint")
+        if report.epoch in STOPS:
+            save_checkpoint(run, tmp_path / str(report.epoch))
+        if report.epoch == STOPS[-1]:
             break
-    resumed = load_checkpoint(tmp_path / "checkpoint", planted, settings, seed=1)
-    assert resumed.epoch == stop
-    whole = DmteMethod(settings).train(planted, seed=1)
-    assert torch.equal(finish(resumed), whole.embedding.vectors)
-    assert tuple(resumed.history) == whole.history
+    for stop in STOPS:
+        resumed = load_checkpoint(tmp_path / str(stop), planted, settings, seed=1)
+        assert resumed.epoch == stop
+        assert torch.equal(finish(resumed), whole.embedding.vectors)
+        assert tuple(resumed.history) == whole.history
 
 
+@pytest.mark.medium
 def test_more_epochs_may_be_asked_for(planted: TextualNetwork, tmp_path: Path) -> None:
     run = TrainingRun(planted, replace(SMALL, epochs=3), seed=0)
     finish(run)

@@ -123,6 +123,7 @@ def test_all_vertices_are_drawn_alike_as_negatives(topics: TextualNetwork) -> No
     assert float(noise.sum()) == pytest.approx(few.num_vertices)
 
 
+@pytest.mark.medium
 def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: TextualNetwork) -> None:
     run = TrainingRun(topics, Settings(dim=64, epochs=3), seed=0)
     for _ in run.epochs():
@@ -153,6 +154,7 @@ def encoder_of(run: TrainingRun) -> SpectralWords:
     return words
 
 
+@pytest.mark.medium
 def test_words_shared_along_links_count_more_than_those_shared_by_accident() -> None:
     """Vertices 4i to 4i + 3 are linked and share a word; those 60 apart share another."""
     groups = torch.arange(240).view(60, 4)
@@ -194,6 +196,7 @@ def test_weights_of_words_are_learned_where_edges_are_few(
     assert auto_word_weights(settings, held_back) is learned
 
 
+@pytest.mark.medium
 def test_weights_of_words_stay_rarities_unless_they_are_learned(topics: TextualNetwork) -> None:
     run = TrainingRun(topics, Settings(dim=16, epochs=2, word_weights=False), seed=0)
     start = encoder_of(run).rarities.clone()
@@ -237,6 +240,7 @@ def test_steps_of_filters_of_m_and_of_the_weights_of_words_have_their_own_sizes(
     }
 
 
+@pytest.mark.medium
 def test_vectors_are_to_the_bit_those_of_the_model_that_is_stored(
     topics: TextualNetwork, tmp_path: Path
 ) -> None:
@@ -251,6 +255,7 @@ def test_vectors_are_to_the_bit_those_of_the_model_that_is_stored(
     assert torch.equal(again.vectors, stored.embedding.vectors)
 
 
+@pytest.mark.medium
 def test_a_result_taken_in_between_changes_nothing(topics: TextualNetwork) -> None:
     run, asked = (TrainingRun(topics, Settings(dim=16, epochs=3), seed=0) for _ in range(2))
     for _ in run.epochs():
@@ -276,6 +281,7 @@ def test_an_epoch_learns_from_other_words_than_the_one_before(topics: TextualNet
     )
 
 
+@pytest.mark.medium
 def test_learning_helps_where_links_follow_topics(topics: TextualNetwork) -> None:
     task = strict_task(topics, 0.8, seed=0)
     run = TrainingRun(task.train, Settings(), seed=0)
@@ -333,6 +339,7 @@ def test_features_that_are_all_zero_are_refused_whatever_the_recipe(
     assert "recipe" not in str(refused.value)
 
 
+@pytest.mark.medium
 def test_a_stored_model_embeds_a_text_as_before(topics: TextualNetwork, tmp_path: Path) -> None:
     trained = DmteMethod(Settings(epochs=2)).train(topics, seed=0)
     trained.save(tmp_path / "model")
@@ -400,6 +407,7 @@ def test_networks_with_nothing_to_judge_by_are_embedded_and_not_learned_from(
     assert torch.equal(parameters["convolution.filters"], plain.filters)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(("num_edges", "learns"), [(79, False), (80, True)])
 def test_eight_edges_have_to_be_held_back_to_learn(num_edges: int, *, learns: bool) -> None:
     """A tenth of the edges is held back."""
@@ -408,12 +416,14 @@ def test_eight_edges_have_to_be_held_back_to_learn(num_edges: int, *, learns: bo
     assert len(list(run.epochs())) == learns
 
 
+@pytest.mark.medium
 def test_nearly_all_pairs_may_be_linked_if_eight_are_not() -> None:
     for without, num_epochs in ((7, 0), (8, 1)):
         run = TrainingRun(complete(20, without=without), Settings(epochs=1), seed=0)
         assert len(list(run.epochs())) == num_epochs
 
 
+@pytest.mark.medium
 def test_weights_of_any_unit_are_learned_from(topics: TextualNetwork) -> None:
     weights = torch.rand(len(topics.edges), dtype=torch.float64) + 0.5
     aucs = []

@@ -46,6 +46,7 @@ def test_every_version_beats_random_vectors_by_far(variant: str) -> None:
     assert learned > drawn + 0.2
 
 
+@pytest.mark.medium
 def test_the_bilstm_learns_topics() -> None:
     network = PlantedTopics(num_vertices=120).draw(torch.Generator().manual_seed(1))
     task = strict_task(network, 0.8, seed=0)
@@ -53,6 +54,7 @@ def test_the_bilstm_learns_topics() -> None:
     assert task.auc(DmteMethod(settings).fit(task.train, seed=0)) > 0.65
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     "change",
     [{}, {"encoder": "bilstm"}, {"hide_supervised": True}, {"validation_fraction": 0.2}],
@@ -65,10 +67,12 @@ def test_the_same_seed_gives_the_same_bits(
     assert digest_of(planted, settings) == digest_of(planted, settings)
 
 
+@pytest.mark.medium
 def test_another_seed_gives_other_vectors(planted: TextualNetwork) -> None:
     assert digest_of(planted, SMALL, seed=0) != digest_of(planted, SMALL, seed=1)
 
 
+@pytest.mark.slow
 def test_another_process_gives_the_same_bits_with_two_threads(tmp_path: Path) -> None:
     script = """
 import hashlib, torch
@@ -96,6 +100,7 @@ def test_training_touches_no_global_generator(planted: TextualNetwork) -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
+@pytest.mark.medium
 def test_the_loss_falls(planted: TextualNetwork) -> None:
     losses = [report.loss for report in TrainingRun(planted, replace(SMALL, epochs=40), 0).epochs()]
     assert len(losses) == 40
@@ -124,6 +129,7 @@ def test_an_isolated_vertex_has_no_structure_but_keeps_its_text(planted: Textual
     assert embedding.text[7].any()
 
 
+@pytest.mark.medium
 def test_isolated_vertices_change_nothing_for_the_others(planted: TextualNetwork) -> None:
     """Leaving them out of training is exact: others' vectors do not depend on their number."""
     more = TextualNetwork(
@@ -133,12 +139,14 @@ def test_isolated_vertices_change_nothing_for_the_others(planted: TextualNetwork
     torch.testing.assert_close(DmteMethod(SMALL).fit(planted, seed=0).vectors, with_extra)
 
 
+@pytest.mark.medium
 def test_weights_are_felt(planted: TextualNetwork) -> None:
     weights = torch.ones(len(planted.edges), dtype=torch.float64)
     weights[::2] = 9.0
     assert digest_of(planted.with_edges(planted.edges, weights), SMALL) != digest_of(planted, SMALL)
 
 
+@pytest.mark.medium
 def test_scaling_all_weights_changes_nothing(planted: TextualNetwork) -> None:
     """P and P_n are normalized and the loss is a weighted mean."""
     double = torch.full((len(planted.edges),), 2.0, dtype=torch.float64)
@@ -146,10 +154,12 @@ def test_scaling_all_weights_changes_nothing(planted: TextualNetwork) -> None:
     torch.testing.assert_close(scaled, DmteMethod(SMALL).fit(planted, seed=0).vectors)
 
 
+@pytest.mark.medium
 def test_direction_is_felt(planted: TextualNetwork) -> None:
     assert digest_of(replace(planted, directed=True), SMALL) != digest_of(planted, SMALL)
 
 
+@pytest.mark.medium
 def test_early_stopping_stops_and_keeps_the_best() -> None:
     network = PlantedTopics(num_vertices=100).draw(torch.Generator().manual_seed(2))
     settings = replace(

@@ -100,6 +100,7 @@ def test_a_gain_that_is_too_small_is_none() -> None:
     assert choose_structure_share([(by_text, by_walks)]) == 0.0
 
 
+@pytest.mark.medium
 def test_texts_that_say_nothing_are_helped_by_links(hardly_told: TextualNetwork) -> None:
     task = strict_task(hardly_told, 0.8, seed=0)
     settings = Settings(epochs=2)
@@ -111,6 +112,7 @@ def test_texts_that_say_nothing_are_helped_by_links(hardly_told: TextualNetwork)
     assert task.auc(open_share.embedding) > task.auc(texts_alone.embedding) + 0.02
 
 
+@pytest.mark.medium
 def test_texts_that_say_enough_are_left_alone() -> None:
     drawn = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(2))
     trained = DmteMethod(Settings(epochs=2)).train(drawn, seed=0)
@@ -118,6 +120,7 @@ def test_texts_that_say_enough_are_left_alone() -> None:
     assert trained.embedding.structure.shape[1] == 0
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize(
     ("settings", "columns"),
     [
@@ -136,6 +139,7 @@ def test_a_width_that_is_asked_for_is_that_of_the_vectors(
     assert trained.settings.dim == sum(columns)
 
 
+@pytest.mark.medium
 def test_a_model_with_walks_is_stored_and_read_again(shared: TrainedModel, tmp_path: Path) -> None:
     shared.save(tmp_path / "model")
     again = TrainedModel.load(tmp_path / "model")
@@ -146,6 +150,7 @@ def test_a_model_with_walks_is_stored_and_read_again(shared: TrainedModel, tmp_p
     assert torch.equal(again.embed_text(text), shared.embed_text(text))
 
 
+@pytest.mark.medium
 def test_the_same_seed_ends_walks_in_the_same_bits(shared: TrainedModel) -> None:
     method = DmteMethod(Settings(dim=32, epochs=1, structure_share=0.3))
     again = method.train(shared.network, seed=0)
@@ -170,6 +175,7 @@ def test_a_new_vertex_ends_its_walks_where_its_neighbors_do(shared: TrainedModel
     assert torch.equal(shared.embedding.vectors, before)
 
 
+@pytest.mark.medium
 def test_judging_leaves_a_training_where_it_is(hardly_told: TextualNetwork) -> None:
     run = TrainingRun(hardly_told, Settings(epochs=3), seed=0)
     epochs = run.epochs()

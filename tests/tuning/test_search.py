@@ -141,6 +141,7 @@ def test_one_search_at_a_time_has_a_journal(planted: TextualNetwork, tmp_path: P
     assert len(Search(planted, seed=0, journal=journal).trials) == 3  # and as it is forgotten.
 
 
+@pytest.mark.medium
 def test_what_judges_is_never_learned_from(
     planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ def test_every_searched_name_is_a_setting_or_stands_for_one(space: Space) -> Non
     assert set(space.ranges) - known == {"recipe", "hops", "decay"}
 
 
+@pytest.mark.medium
 def test_every_combination_of_choices_is_settings(space: Space) -> None:
     choices = {n: kind.options for n, kind in space.ranges.items() if isinstance(kind, Choice)}
     start = space.point_of("paper")

@@ -51,6 +51,7 @@ def test_similar_as_csv(inside: Run) -> None:
     assert len(rows) == 3
 
 
+@pytest.mark.medium
 def test_what_is_like_a_vertex_is_answered_without_torch(cli_folder: Path) -> None:
     script = """
 import sys

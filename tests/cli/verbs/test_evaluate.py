@@ -94,6 +94,7 @@ def test_links_are_evaluated_in_json_as_documented(dmte: Run) -> None:
     assert all(0.7 < auc < 1 for auc in tfidf)
 
 
+@pytest.mark.slow
 def test_links_and_classes_are_tables_for_people(alone: Run) -> None:
     done = alone(
         *("evaluate", "links", "hepth", "--methods", "tfidf", "--seeds", "1"),
@@ -130,6 +131,7 @@ def test_links_and_classes_are_tables_for_people(alone: Run) -> None:
     assert "10 % of the labelled vertices trained on" in done.stdout
 
 
+@pytest.mark.medium
 def test_a_share_given_twice_counts_once(inside: Run) -> None:
     assert numbers("--train-fraction", "0.5,0.3,0.50") == [0.5, 0.3]
     asked = ("--methods", "tfidf,tfidf", "--seeds", "2", "--dry-run", "--json")
@@ -182,6 +184,7 @@ def test_leaks_are_counted_among_the_lines_asked_about() -> None:
     assert leaks([row | {"self_loops": 0.0, "trained_on": 0.0}]) == ""
 
 
+@pytest.mark.slow
 def test_dmte_learns_from_features_and_others_from_texts(
     dmte: Run, inside: Run, cli_folder: Path
 ) -> None:
@@ -201,6 +204,7 @@ def test_dmte_learns_from_features_and_others_from_texts(
     assert planned == {"dmte-paper", "tfidf"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("published")
 def test_a_reproduction_goes_on_where_it_stopped(alone: Run, inside: Run, tmp_path: Path) -> None:
     command = (
@@ -245,6 +249,7 @@ def test_a_reproduction_goes_on_where_it_stopped(alone: Run, inside: Run, tmp_pa
     assert elsewhere.read_text() == page
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("asked", [(), ("--seeds", "0"), ("--dry-run",)], ids=" ".join)
 @pytest.mark.parametrize("target", ["hepth-links", "recipe", "all"])
 def test_nothing_is_reproduced_from_files_that_are_not_the_published_ones(
@@ -261,6 +266,7 @@ def test_nothing_is_reproduced_from_files_that_are_not_the_published_ones(
     assert "'dmte datasets download hepth'" in line
 
 
+@pytest.mark.medium
 def test_a_dry_run_counts_the_fits_and_makes_none(
     published: Path,
     tmp_path: Path,
@@ -324,6 +330,7 @@ def test_methods_none_of_which_can_run_are_refused_with_the_reason(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("published")
 def test_a_second_run_into_the_same_folder_is_refused_and_readers_are_not(
     alone: Run, data: Path, inside: Run, tmp_path: Path
@@ -346,6 +353,7 @@ def test_a_second_run_into_the_same_folder_is_refused_and_readers_are_not(
         assert journal.path.read_bytes() == half
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("published")
 def test_what_was_measured_elsewhere_is_shown_where_it_cannot_run(
     alone: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -417,6 +425,7 @@ def test_a_mistake_gets_one_helpful_line(
     assert message in error
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("published")
 def test_the_recipe_is_the_tables_of_its_targets(
     alone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -445,6 +454,7 @@ def test_the_targets_that_help_shows_are_those_that_there_are() -> None:
     assert set(verb.GROUPS) == set(reproducing.GROUPS)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("published")
 def test_all_leaves_out_what_is_not_there_and_says_so(alone: Run, tmp_path: Path) -> None:
     done = alone(

@@ -29,6 +29,7 @@ def test_a_map_shows_every_vertex_and_names_some(dmte: Run, inside: Run, cli_fol
     assert "map.svg exists already" in refused.stderr
 
 
+@pytest.mark.medium
 @pytest.mark.usefixtures("concepts_model")
 def test_a_training_and_results_are_drawn(inside: Run, cli_folder: Path) -> None:
     assert answer(inside, "plot", "model", "--what", "training", "--out", "t.pdf") == "t.pdf\n"

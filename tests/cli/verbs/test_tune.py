@@ -96,6 +96,7 @@ def test_training_takes_what_tuning_wrote(
     assert all(isinstance(value, bool | float) for value in told.values())
 
 
+@pytest.mark.slow
 def test_training_takes_what_tuning_on_features_wrote(
     answer: Callable[..., Answer], dmte: Run, cli_folder: Path
 ) -> None:
@@ -245,16 +246,18 @@ def long_search(folder: Path, out: str) -> Iterator[subprocess.Popen[str]]:
             process.kill()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_search_and_the_best_so_far_is_written(cli_folder: Path) -> None:
     with long_search(cli_folder, "cut.toml") as process:
         process.send_signal(signal.SIGINT)
-        out, error = process.communicate(timeout=120)
+        out, error = process.communicate(timeout=300)
     assert process.returncode == 0, error
     assert "search ended" in error
     assert "settings in cut.toml" in out
     assert tomllib.loads((cli_folder / "cut.toml").read_text())["epochs"] >= 1
 
 
+@pytest.mark.slow
 def test_a_second_search_is_refused_until_the_first_has_ended_even_by_a_kill(
     cli_folder: Path, answer: Callable[..., Answer]
 ) -> None:

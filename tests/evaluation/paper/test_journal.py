@@ -42,6 +42,7 @@ def test_what_was_added_is_there_for_the_next_process(tmp_path: Path) -> None:
     assert len(journal) == 1
 
 
+@pytest.mark.medium
 def test_a_kill_at_any_byte_of_a_line_loses_that_line_only(tmp_path: Path) -> None:
     path = tmp_path / "cells.jsonl"
     Journal(path).add(CELL, RESULT)

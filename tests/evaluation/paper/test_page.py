@@ -114,6 +114,7 @@ def test_nothing_is_missing_after_a_full_run(name: str, fill: Any) -> None:
     assert "easured" not in section(results)
 
 
+@pytest.mark.medium
 def test_the_page_has_a_section_for_every_target_with_results(fill: Any) -> None:
     some = {name: fill(name) for name in ("hops", "case-study")}
     page = document(some, "results")

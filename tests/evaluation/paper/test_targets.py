@@ -169,6 +169,7 @@ def test_a_wrong_file_is_refused_with_the_reason(
         load_target(path)
 
 
+@pytest.mark.medium
 def test_results_of_another_network_are_not_used(
     planted: TextualNetwork, tmp_path: Path, fill: Any
 ) -> None:

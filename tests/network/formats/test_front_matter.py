@@ -88,6 +88,7 @@ def test_aliases_of_aliases_take_no_memory() -> None:
     }
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("lines", ["tags:\n{}", "tags: [{}]", "tags: {}", "{}"])
 @pytest.mark.parametrize("item", ["- a\n", "a, ", "tags: a\n"])
 def test_front_matter_takes_time_in_proportion_to_its_length(lines: str, item: str) -> None:

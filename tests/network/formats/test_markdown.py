@@ -122,6 +122,7 @@ def test_aliases_and_windows_line_ends_are_read() -> None:
     assert (note.aliases, note.text) == (("One", "Two"), "text")
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("pattern", ["[", "[[", "[a](", "`", "#", "_", "<", "[^", "%%", "a", "|"])
 def test_a_long_line_of_junk_takes_no_longer_than_its_length(pattern: str) -> None:
     parse_note(pattern * (300_000 // len(pattern)) + "a")

@@ -197,6 +197,7 @@ PIECES = rb"""[[a]] [[b| ]] [x]( a.md) ` ``` --- tags:[ ] # #t <!-- %% [x]:a.md 
 pieces = st.sampled_from([*PIECES.split(), b"\n", b" ", b"\n```\n", b"---\n", b"\xff", b"\0"])
 
 
+@pytest.mark.medium
 @pytest.mark.filterwarnings("ignore::dmte.errors.DmteWarning")
 @given(contents=st.lists(st.lists(pieces, max_size=12).map(b"".join), min_size=1, max_size=3))
 @settings(max_examples=150, deadline=None, derandomize=True)

@@ -35,6 +35,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dmte.network.formats.source.BLOCK", 5)
 
 
+@pytest.mark.medium
 @given(records=RECORDS)
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_cells_come_back_as_what_they_were(records: list[dict[str, object]]) -> None:

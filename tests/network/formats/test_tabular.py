@@ -304,6 +304,7 @@ fragments = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("suffix", [*FORMATS, *DECOMPRESSORS])
 @given(content=st.one_of(fragments, st.binary(max_size=60)))
 @example(content=b"id,text\n")
@@ -320,6 +321,7 @@ def test_any_bytes_give_a_network_or_a_network_error(
         assert isinstance(read_network(path), TextualNetwork)
 
 
+@pytest.mark.medium
 @pytest.mark.parametrize("suffix", FORMATS)
 @given(content=fragments, packing=st.sampled_from(sorted(DECOMPRESSORS)))
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -341,6 +343,7 @@ def test_any_packed_bytes_raise_or_read_as_the_same_bytes_are(
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.medium
 @given(data=st.data())
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_a_parquet_file_with_flipped_bytes_gives_a_network_or_a_network_error(
