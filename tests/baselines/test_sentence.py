@@ -155,7 +155,7 @@ def test_what_is_not_there_is_refused_in_a_line_that_says_what_to_do(
     monkeypatch.delenv(VARIABLE, raising=False)
     refusals: list[tuple[str | None, type[DmteError], str]] = [
         (None, ConfigError, f"set {VARIABLE} to a folder"),
-        ("sentence-transformers/all-MiniLM-L6-v2", StorageError, "never fetched"),
+        ("sentence-transformers/all-MiniLM-L6-v2", StorageError, "not downloaded"),
         (str(tmp_path), StorageError, "does not contain a sentence encoder"),
         (str(sentence_model), MissingExtraError, r"pip install 'dmte\[sentence\]'"),
     ]

@@ -41,7 +41,7 @@ def test_the_whole_method_is_the_same_with_labels_and_refuses_to_be_without(
     found = whole.with_labels(given).fit(planted, 0).vectors
     assert torch.equal(found, replace(QUICK, labels=given).fit(planted, 0).vectors)
     assert whole.labels == ()
-    with pytest.raises(ConfigError, match="tridnr-labels learns from labels and was given none"):
+    with pytest.raises(ConfigError, match="tridnr-labels needs labels and was given none"):
         whole.fit(planted, 0)
 
 

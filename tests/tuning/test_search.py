@@ -113,9 +113,9 @@ def test_a_journal_of_another_space_or_with_a_damaged_line_is_refused(
     space["space"]["hops"]["high"] = 9
     for damaged, message in [
         ([json.dumps(space), first], "other space"),
-        ([header, "{}", *others], "line 2 is none"),
-        ([header, *others], "line 2 is none"),  # A trial is missing.
-        (["junk", first], "line 1 is none"),
+        ([header, "{}", *others], "line 2: not a tuning record"),
+        ([header, *others], "line 2: not a tuning record"),  # A trial is missing.
+        (["junk", first], "line 1: not a tuning record"),
     ]:
         journal.write_text("\n".join(damaged) + "\n")
         with pytest.raises(StorageError, match=message):
