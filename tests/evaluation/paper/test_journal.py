@@ -96,7 +96,7 @@ def test_a_line_of_somebody_elses_is_refused_with_its_number(tmp_path: Path, lin
     path = tmp_path / "cells.jsonl"
     Journal(path).add(CELL, RESULT)
     path.write_text(path.read_text() + line + "\n")
-    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2 holds no result"):
+    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2: not a result"):
         Journal(path)
 
 
@@ -118,7 +118,7 @@ def test_a_damaged_result_is_refused_with_its_line(tmp_path: Path, result: Any) 
     path = tmp_path / "cells.jsonl"
     Journal(path).add(CELL, RESULT)
     append_line(path, {"cell": CELL.describe(), "result": result})
-    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2 holds no result"):
+    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2: not a result"):
         Journal(path)
 
 
@@ -135,7 +135,7 @@ def test_labels_are_scored_at_shares(share: str, tmp_path: Path) -> None:
     job = {"kind": "ClassCell"}
     scores = {share: {"macro_f1": 0.1, "micro_f1": 1}}
     append_line(path, {"cell": job, "result": {"scores": scores, "fit_seconds": 1}})
-    with pytest.raises(StorageError, match=r"line 1 holds no result"):
+    with pytest.raises(StorageError, match=r"line 1: not a result"):
         Journal(path)
 
 

@@ -1,7 +1,7 @@
-"""Stored results: what finished fits scored, summarized in a file per target, ``results.json``.
+"""Stored results of a target, ``results.json``: the scores of its fits over seeds.
 
-The classes here read what is on disk. A score that was not stored is left out, so that files from
-before a new metric stay readable; a value that is there must be of its kind.
+A score that was not stored is left out, so that files from before a new metric stay readable. A
+stored value must be of the right kind.
 """
 
 import json
@@ -22,7 +22,7 @@ class Score:
 
     mean: float
     std: float | None
-    """The standard deviation of one seed; ``None`` for a single seed."""
+    """The standard deviation over seeds; ``None`` for a single seed."""
     values: tuple[float, ...]
 
     @classmethod
@@ -38,16 +38,16 @@ class Row:
 
     method: str
     settings: Mapping[str, Any]
-    """What differs from the method's defaults."""
+    """Settings that differ from the method's defaults."""
     percent: int
     protocol: str = ""
-    """Of link prediction; empty for classification."""
+    """The protocol of link prediction; empty for classification."""
     scored_by: str = ""
     """``dot``, ``cosine`` or a method's own score; empty for classification."""
     scores: Mapping[str, Score]
     peak_mb: float | None = None
     counts: Mapping[str, float]
-    """Numbers of hidden edges and of those that leak, for link prediction."""
+    """Numbers of hidden and of leaking edges, for link prediction."""
 
     @classmethod
     def from_dict(cls, row: Any, place: str = "") -> "Row":
@@ -83,7 +83,7 @@ class Title:
 
     text: str
     rank: int
-    """Its place among the papers closest to the query, from 1."""
+    """The rank among the papers closest to the query, from 1."""
     linked: bool
 
     @classmethod
@@ -97,7 +97,7 @@ class Title:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseStudy:
-    """The papers closest to one paper, and those that the paper prints."""
+    """The papers closest to the query, ours and those in Table 3."""
 
     query: str
     closest: tuple[Title, ...]
@@ -114,13 +114,13 @@ class CaseStudy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """The results of a target, as far as its tables need them."""
+    """The results of a target that its tables need."""
 
     target: str
     network: str
     num_vertices: int
     median_seconds: Mapping[str, float]
-    """The median time of a method's fits."""
+    """Median seconds of a fit, by method."""
     rows: tuple[Row, ...] = ()
     case_study: CaseStudy | None = None
 
@@ -156,7 +156,7 @@ def find_row(
     percent: int,
     settings: Mapping[str, Any] | None = None,
 ) -> Row | None:
-    """Return the row scored by dot product or by the method's own score, if it was measured."""
+    """Find the row scored by dot product or by the method's own score."""
     wanted = (method, protocol, percent)
     for row in rows:
         is_it = (row.method, row.protocol, row.percent) == wanted and row.scored_by != "cosine"
@@ -170,7 +170,7 @@ def check_fit(kind: str, result: Any) -> None:
 
     Raises:
         DamageError: A value is missing or of another kind.
-        KeyError: There is no such kind of fit.
+        KeyError: The kind of fit is unknown.
     """
     names = {"LinkCell": LINK_METRICS, "ClassCell": CLASS_METRICS, "CaseCell": ()}[kind]
     stored = Stored.of(result)
@@ -195,7 +195,7 @@ def write_results(folder: Path, results: Mapping[str, Any]) -> Path:
     rows = ",\n".join(json.dumps(row) for row in results["rows"])
     path = folder / str(results["target"]) / "results.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Beside and moved into place, so that a kill leaves the old results or the new ones.
+    # Written beside and renamed, so that a kill leaves the old or the new results.
     beside = path.with_name(f".{path.name}.new")
     beside.write_text(f'{head[:-2]},\n "rows": [\n{rows}\n]}}\n', encoding="utf-8")
     beside.replace(path)
@@ -206,7 +206,7 @@ def read_results(folder: Path) -> dict[str, Results]:
     """Read the results of every target in a folder, by its name.
 
     Raises:
-        StorageError: A file cannot be read or is damaged; says where and how to write it again.
+        StorageError: A file cannot be read or is damaged.
     """
     return {path.parent.name: _read(path) for path in sorted(folder.glob("*/results.json"))}
 
