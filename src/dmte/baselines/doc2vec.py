@@ -18,7 +18,6 @@ An empty text has the zero vector. Edges and labels are not used.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -27,6 +26,7 @@ from torch.nn.functional import normalize
 
 from dmte.baselines.skipgram import (
     AdagradTable,
+    Gradients,
     Noise,
     require_positive,
     small_vectors,
@@ -44,28 +44,20 @@ NUM_DRAWS = 256
 """Negatives, M, that the words of a chunk share."""
 
 
-class TextGradients(NamedTuple):
-    """Gradients of the objective by the vectors of texts, words and negatives."""
-
-    inputs: Float[Tensor, "texts dim"]
-    contexts: Float[Tensor, "words dim"]
-    negatives: Float[Tensor, "draws dim"]
-
-
 def text_gradients(
     inputs: Float[Tensor, "texts dim"],
     contexts: Float[Tensor, "words dim"],
     negatives: Float[Tensor, "draws dim"],
     owners: Int[Tensor, " words"],
     num_negatives: int,
-) -> TextGradients:
+) -> Gradients:
     """Return the gradients of Σ_w (log σ(d_i · c_w) + K/M Σ_n log σ(-d_i · c_n)), i = owners_w."""
     repeated = inputs.index_select(0, owners)
     attraction = (repeated * contexts).sum(dim=1, keepdim=True).neg_().sigmoid_()
     num_words = torch.bincount(owners, minlength=len(inputs)).unsqueeze(1)
     repulsion = (inputs @ negatives.T).sigmoid_().mul_(-num_negatives / len(negatives) * num_words)
     by_inputs = (repulsion @ negatives).index_add_(0, owners, attraction * contexts)
-    return TextGradients(by_inputs, repeated.mul_(attraction), repulsion.T @ inputs)
+    return Gradients(by_inputs, repeated.mul_(attraction), repulsion.T @ inputs)
 
 
 def kept_probabilities(

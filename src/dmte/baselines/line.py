@@ -15,7 +15,6 @@ scales them by AdaGrad, since single steps would need compiled code.
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +25,7 @@ from torch.nn.functional import normalize
 
 from dmte.baselines.skipgram import (
     AdagradTable,
+    Gradients,
     Noise,
     linked_vertices,
     require_even,
@@ -44,23 +44,15 @@ CHUNK = 512  # Edges whose rows fit in the cache.
 BLOCK = 1024  # Rows of second-order neighbors in memory at once.
 
 
-class EdgeGradients(NamedTuple):
-    """Gradients of the objective by the vectors of edges and negatives."""
-
-    sources: Float[Tensor, "edges dim"]
-    targets: Float[Tensor, "edges dim"]
-    negatives: Float[Tensor, "edges negatives dim"]
-
-
 def edge_gradients(
     sources: Float[Tensor, "edges dim"],
     targets: Float[Tensor, "edges dim"],
     negatives: Float[Tensor, "edges negatives dim"],
-) -> EdgeGradients:
+) -> Gradients:
     """Return the gradients of Σ_ij (log σ(u_i · c_j) + Σ_n log σ(-u_i · c_n))."""
     attraction = torch.sigmoid(-(sources * targets).sum(dim=1, keepdim=True))
     repulsion = -torch.sigmoid(torch.bmm(negatives, sources.unsqueeze(2)))
-    return EdgeGradients(
+    return Gradients(
         attraction * targets + torch.bmm(repulsion.transpose(1, 2), negatives).squeeze(1),
         attraction * sources,
         repulsion * sources.unsqueeze(1),
@@ -152,8 +144,8 @@ class OrderTrainer:
             self._contexts.values.index_select(0, targets),
             self._contexts.values.index_select(0, drawn).unflatten(0, (num_edges, -1)),
         )
-        self._vectors.collect(sources, gradients.sources)
-        self._contexts.collect(targets, gradients.targets)
+        self._vectors.collect(sources, gradients.inputs)
+        self._contexts.collect(targets, gradients.contexts)
         self._contexts.collect(drawn, gradients.negatives.flatten(0, 1))
 
 

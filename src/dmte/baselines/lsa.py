@@ -63,9 +63,7 @@ class LsaDiffused:
 
 
 def diffuse_texts(
-    network: TextualNetwork,
-    features: Float[Tensor, "vertices dim"],
-    hop_weights: Sequence[float],
+    network: TextualNetwork, features: Float[Tensor, "vertices dim"], hop_weights: Sequence[float]
 ) -> Embedding:
     """Return Σ_h λ_h P^h X, every vector divided by its length.
 

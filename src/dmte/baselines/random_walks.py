@@ -100,10 +100,7 @@ class Walker:
         return self.targets[torch.maximum(entries, self.offsets[at])]
 
     def _step(
-        self,
-        before: Int[Tensor, " walks"],
-        at: Int[Tensor, " walks"],
-        generator: torch.Generator,
+        self, before: Int[Tensor, " walks"], at: Int[Tensor, " walks"], generator: torch.Generator
     ) -> Int[Tensor, " walks"]:
         """Draw a step from each vertex by weight and bias: propose until accepted."""
         inverse = (1 / self.return_parameter, 1.0, 1 / self.in_out_parameter)

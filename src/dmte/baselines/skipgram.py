@@ -100,12 +100,12 @@ class Noise:
         return self._drawable[drawn.clamp_(max=len(self._ends) - 1)]
 
 
-class WalkGradients(NamedTuple):
-    """Gradients of the objective by the vectors of positions and negatives."""
+class Gradients(NamedTuple):
+    """Gradients of an objective by the vectors u, their contexts and the negatives."""
 
-    inputs: Float[Tensor, "walks length dim"]
-    contexts: Float[Tensor, "walks length dim"]
-    negatives: Float[Tensor, "walks draws dim"]
+    inputs: Float[Tensor, "..."]
+    contexts: Float[Tensor, "..."]
+    negatives: Float[Tensor, "..."]
 
 
 def pair_weights(
@@ -136,13 +136,13 @@ def walk_gradients(
     negatives: Float[Tensor, "walks draws dim"],
     weights: Float[Tensor, "walks length length"],
     num_negatives: int,
-) -> WalkGradients:
+) -> Gradients:
     """Return the gradients of Σ_ij w_ij (log σ(u_i · c_j) + K/M Σ_n log σ(-u_i · c_n))."""
     attraction = torch.bmm(inputs, contexts.transpose(1, 2)).neg_().sigmoid_().mul_(weights)
     repulsion = torch.bmm(inputs, negatives.transpose(1, 2)).sigmoid_()
     share = -num_negatives / negatives.shape[1]
     repulsion.mul_(weights.sum(dim=2, keepdim=True).mul_(share))
-    return WalkGradients(
+    return Gradients(
         torch.bmm(attraction, contexts).baddbmm_(repulsion, negatives),
         torch.bmm(attraction.transpose(1, 2), inputs),
         torch.bmm(repulsion.transpose(1, 2), inputs),
@@ -221,10 +221,7 @@ class WalkReader:
         self._contexts = AdagradTable(torch.zeros(len(visits), settings.dim))
 
     def collect(
-        self,
-        walks: Int[Tensor, "walks length"],
-        generator: torch.Generator,
-        weight: float = 1.0,
+        self, walks: Int[Tensor, "walks length"], generator: torch.Generator, weight: float = 1.0
     ) -> None:
         """Add the gradients of ``walks``, times ``weight``."""
         for chunk in walks.split(CHUNK) if len(walks) else ():

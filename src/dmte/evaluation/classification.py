@@ -147,10 +147,7 @@ def class_task(network: TextualNetwork, label_fraction: float, seed: int) -> Cla
 
 
 def classify(
-    network: TextualNetwork,
-    features: Features,
-    label_fraction: float,
-    num_splits: int = NUM_SPLITS,
+    network: TextualNetwork, features: Features, label_fraction: float, num_splits: int = NUM_SPLITS
 ) -> list[ClassScores]:
     """Score ``features``, learned from all edges, on splits with seeds 0, 1, ...
 
@@ -236,10 +233,7 @@ def _sparse(features: sp.csr_array | sp.csr_matrix) -> sp.csr_matrix:
 
 
 def decide(
-    train: Rows,
-    targets: Bool[np.ndarray, "train classes"],
-    test: Rows,
-    cost: float,
+    train: Rows, targets: Bool[np.ndarray, "train classes"], test: Rows, cost: float
 ) -> Float[np.ndarray, "test classes"]:
     """Return w_c · x_i + b_c; −∞ for a class without training vertices, ∞ for one that all have."""
     never, always = ~targets.any(axis=0), targets.all(axis=0)
@@ -251,10 +245,7 @@ def decide(
 
 
 def _separate(
-    train: Rows,
-    is_member: Bool[np.ndarray, " train"],
-    test: Rows,
-    cost: float,
+    train: Rows, is_member: Bool[np.ndarray, " train"], test: Rows, cost: float
 ) -> Float[np.ndarray, " test"]:
     """Return w · x_i + b of the test vertices for one class.
 

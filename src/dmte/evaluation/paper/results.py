@@ -66,7 +66,10 @@ class Row:
             percent=round(100 * share),
             protocol=stored.text("protocol") if is_link else "",
             scored_by=stored.text("score") if is_link else "",
-            scores=_scores(stored, LINK_METRICS if is_link else CLASS_METRICS),
+            scores={
+                name: Score.from_stored(stored.inner(name))
+                for name in _stored_names(stored, LINK_METRICS if is_link else CLASS_METRICS)
+            },
             peak_mb=stored.optional_number("peak_mb"),
             counts={name: stored.number(name) for name in counts},
         )
@@ -180,7 +183,8 @@ def check_fit(kind: str, result: Any) -> None:
         CaseStudy.from_stored(stored)
         return
     for one in stored.each("scores"):
-        _shares(one, names)
+        for name in _stored_names(one, names):
+            one.number(name, high=1.0)
     if kind == "ClassCell":
         for share in stored.inner("scores").values:
             check_number(float(share), f"scores.{share}", 1.0)
@@ -232,15 +236,7 @@ def _read(path: Path) -> Results:
     )
 
 
-def _scores(stored: Stored, names: Iterable[str]) -> dict[str, Score]:
-    """Read the scores of these names that were stored; the first is required."""
+def _stored_names(stored: Stored, names: Iterable[str]) -> list[str]:
+    """Return the names of stored scores; the first is required."""
     first, *others = names
-    found = [first, *(name for name in others if name in stored.values)]
-    return {name: Score.from_stored(stored.inner(name)) for name in found}
-
-
-def _shares(stored: Stored, names: Iterable[str]) -> None:
-    """Check the scores of these names that were stored; the first is required."""
-    first, *others = names
-    for name in [first, *(name for name in others if name in stored.values)]:
-        stored.number(name, high=1.0)
+    return [first, *(name for name in others if name in stored.values)]
