@@ -175,7 +175,8 @@ def check_fit(kind: str, result: Any) -> None:
         DamageError: A value is missing or of another kind.
         KeyError: The kind of fit is unknown.
     """
-    names = {"LinkCell": LINK_METRICS, "ClassCell": CLASS_METRICS, "CaseCell": ()}[kind]
+    metrics: Mapping[str, Iterable[str]] = {"LinkCell": LINK_METRICS, "ClassCell": CLASS_METRICS}
+    names = tuple({**metrics, "CaseCell": ()}[kind])
     stored = Stored.of(result)
     stored.number("fit_seconds")
     stored.optional_number("peak_mb")
