@@ -91,7 +91,8 @@ class Search:
     @property
     def spent_seconds(self) -> float:
         """Seconds of all trials and checks, including those of earlier runs."""
-        return self._lost_seconds + sum(one.seconds for one in (*self.trials, *self.checks))
+        trials = sum(trial.seconds for trial in self.trials)
+        return trials + sum(check.seconds for check in self.checks) + self._lost_seconds
 
     @property
     def default(self) -> Trial:
@@ -191,9 +192,8 @@ class Search:
                 if len(aucs) < self.num_splits and is_hopeless(self.trials, aucs):
                     break
         except _OutOfTime:
-            lost = time.perf_counter() - began
+            self._lost_seconds += (lost := time.perf_counter() - began)
             self._journal.add("lost", lost)
-            self._lost_seconds += lost
             return None
         except (DmteError, MemoryError, RuntimeError) as error:
             problem = _failure_reason(error, is_default=number == 0)
