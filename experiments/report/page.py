@@ -1,7 +1,7 @@
-"""Write ``docs/reproduction.md``: the commentary beside this file, with measured figures put in.
+"""Write ``docs/reproduction.md`` from the commentary beside this file and the measured figures.
 
-A figure is addressed in the commentary by its place, as in ``${auc:cora-links:strict:dmte:55}``.
-A figure that was not measured is an error.
+The commentary addresses a figure as in ``${auc:cora-links:strict:dmte:55}``. A figure that was not
+measured is an error.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -41,7 +41,7 @@ class Figures(Mapping[str, str]):
         """Return a figure or table.
 
         Raises:
-            KeyError: It was not measured, or there is no such address.
+            KeyError: The figure was not measured, or the address is unknown.
         """
         kind, *place = address.split(":")
         try:
@@ -56,10 +56,10 @@ class Figures(Mapping[str, str]):
         return len(KINDS)
 
     def row(self, target: str, protocol: str, method: str, percent: str) -> Row:
-        """Return the row of a method scored by dot product or its own score.
+        """Find the row of a method scored by dot product or its own score.
 
         Raises:
-            KeyError: It was not measured.
+            KeyError: The row was not measured.
         """
         found = find_row(self.everything[target].rows, method, protocol, int(percent))
         if found is None:
@@ -71,21 +71,21 @@ class Figures(Mapping[str, str]):
         return shown(self.row(*place).main, with_spread=False)
 
     def range(self, *place: str) -> str:
-        """Return the smallest and the largest AUC of the seeds."""
+        """Return the smallest and the largest AUC over seeds."""
         values = [100 * value for value in self.row(*place).main.values]
         return f"{min(values):.1f} to {max(values):.1f}"
 
     def gap(self, method: str, percent: str) -> str:
-        """Return ours minus the paper's on Cora, by the published protocol."""
+        """Return our AUC minus the paper's on Cora, by the published protocol."""
         row = self.row("cora-links", "published", method, percent)
         return f"{100 * row.main.mean - printed_figures('cora', method)[row.percent]:+z.1f}"
 
     def printed(self, method: str, percent: str) -> str:
-        """Return an AUC that the paper prints for Cora."""
+        """Return a printed AUC for Cora."""
         return f"{printed_figures('cora', method)[int(percent)]:.1f}"
 
     def share(self, count: str, *place: str) -> str:
-        """Return a count of leaking edges as a share of the hidden edges."""
+        """Return the percentage of hidden edges that leak."""
         counts = self.row(*place).counts
         return f"{100 * counts[count] / counts['hidden_edges']:.0f}"
 
@@ -108,14 +108,14 @@ class Figures(Mapping[str, str]):
         return f"{100 * max(row.main.mean for row in rows if row.percent == int(percent)):.1f}"
 
     def rank(self, place: str) -> str:
-        """Return our rank of one of the papers in Table 3, from 1."""
+        """Return our rank of a paper in Table 3."""
         case = self.everything["case-study"].case_study
         if case is None:
             raise KeyError(place)
         return f"{case.printed[int(place) - 1].rank:,}"
 
     def tables(self, name: str) -> str:
-        """Return the tables of a target, or one of those made here."""
+        """Return the tables of a target, or a table of the report."""
         made = {"recipe": standings_table, "every-edge": every_edge_table}
         if name in made:
             return made[name](self.everything).rstrip()
@@ -123,7 +123,7 @@ class Figures(Mapping[str, str]):
 
 
 def every_edge_table(everything: Mapping[str, Results]) -> str:
-    """Return AUC on hidden edges and on every edge, ours and the authors' program's."""
+    """Compare AUC on hidden edges and on every edge, for ours and the authors' program."""
     found = Figures(everything)
     rows = [
         ["DMTE (WAvg) as printed", *(found.printed(PAPERS, str(one)) for one in PERCENTS)],
@@ -142,7 +142,7 @@ def every_edge_table(everything: Mapping[str, Results]) -> str:
 
 
 def _lift(figures: Figures, percent: str) -> str:
-    """Return what training edges add on the seeds that both have, which count from 0."""
+    """Return the mean gain by scoring training edges, on the seeds that both have."""
     every = figures.row("training-edges", EVERY_EDGE, PAPERS, percent).main.values
     hidden = figures.row("cora-links", "published", PAPERS, percent).main.values
     return f"{100 * fmean(a - b for a, b in zip(every, hidden, strict=False)):+.1f}"
@@ -152,7 +152,7 @@ def render(everything: Mapping[str, Results]) -> str:
     """Return the page.
 
     Raises:
-        KeyError: A figure that the commentary needs was not measured.
+        KeyError: A figure in the commentary was not measured.
     """
     return Commentary(COMMENTARY.read_text("utf-8")).substitute(Figures(everything))
 
@@ -171,7 +171,7 @@ KINDS: Mapping[str, Callable[..., str]] = MappingProxyType(
         "table": Figures.tables,
     }
 )
-"""What an address can begin with."""
+"""Kinds of figures, by the first part of their addresses."""
 
 if __name__ == "__main__":
     PAGE.write_text(render(read_results(RESULTS)), "utf-8")

@@ -1,7 +1,7 @@
-"""The recommended recipe beside the best of the other methods and of the paper's versions.
+"""Comparison of the recommended recipe with the best other method and the paper's best version.
 
-A method counts with the better of its ways to score, dot product or cosine, and two methods are
-compared on the seeds that both have.
+A method is scored by dot product or cosine, whichever is better. Two methods are compared on their
+common seeds.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,12 +14,12 @@ from dmte.evaluation.paper.targets import TARGETS
 
 OURS, PAPER = "dmte", "dmte-paper"
 STRICT_PERCENTS = (15, 55, 95)
-"""Ratios of the strict protocol at which methods are compared, on every network the same."""
+"""Ratios of the strict protocol at which methods are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """Another method and the recipe on their common seeds, in per cent."""
+    """Scores of another method and the recipe on their common seeds, in per cent."""
 
     method: str
     score: float
@@ -27,13 +27,13 @@ class Rival:
 
     @property
     def lead(self) -> float:
-        """Points by which the recipe is better."""
+        """The recipe's lead in points."""
         return self.ours - self.score
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A score of the recipe, in per cent, beside those of other methods."""
+    """A score of the recipe, in per cent, with those of other methods."""
 
     target: str
     protocol: str
@@ -63,7 +63,9 @@ def standings(everything: Mapping[str, Results]) -> list[Standing]:
     found = []
     for name, target in TARGETS.items():
         rows = everything[name].rows if name in everything and "recipe" in target.groups else ()
-        compared = [one for one in rows if one.protocol != "strict" or _is_compared(one)]
+        compared = [
+            one for one in rows if one.protocol != "strict" or one.percent in STRICT_PERCENTS
+        ]
         for protocol, percent in sorted({(one.protocol, one.percent) for one in compared}):
             own = [one for one in compared if (one.protocol, one.percent) == (protocol, percent)]
             values = _better_scores(own)
@@ -81,20 +83,16 @@ def standings_table(everything: Mapping[str, Results]) -> str:
             [
                 f"{one.target}{one.protocol and f', {one.protocol}'}, {one.percent} %",
                 f"{one.ours:.1f}",
-                *_cells(one.best),
-                *_cells(one.paper),
+                *_columns(one.best),
+                *_columns(one.paper),
             ]
             for one in standings(everything)
         ],
     )
 
 
-def _is_compared(row: Row) -> bool:
-    return row.percent in STRICT_PERCENTS
-
-
 def _better_scores(rows: Sequence[Row]) -> dict[str, list[float]]:
-    """Return the scores of every method by its better way to score, one per seed, in per cent."""
+    """Return every method's better scores, one per seed, in per cent."""
     values: dict[str, list[float]] = {}
     for row in rows:
         scores = [100 * value for value in row.main.values]
@@ -109,13 +107,13 @@ def _standing(
     ours = values[OURS]
     rivals = []
     for method, scores in values.items():
-        common = min(len(scores), len(ours))  # Seeds are counted from 0 in both.
+        common = min(len(scores), len(ours))  # Seeds count from 0 in both.
         if method != OURS:
             rivals.append(Rival(method, fmean(scores[:common]), fmean(ours[:common])))
     return Standing(target, protocol, percent, fmean(ours), rivals)
 
 
-def _cells(rival: Rival | None) -> tuple[str, str]:
+def _columns(rival: Rival | None) -> tuple[str, str]:
     if rival is None:
         return "", ""
     return f"`{rival.method}` {rival.score:.1f}", f"{rival.lead:+z.1f}"

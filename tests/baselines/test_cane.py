@@ -185,7 +185,7 @@ def test_the_loss_falls() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"dim": 3}, {"window": 0}, {"learning_rate": -1.0}])
-def test_wrong_settings_are_refused(wrong: dict[str, float]) -> None:
+def test_invalid_settings_raise(wrong: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(wrong))):
         Cane(**wrong)  # type: ignore[arg-type]
 

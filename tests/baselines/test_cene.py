@@ -186,6 +186,6 @@ def test_the_share_of_the_edges_may_be_all_or_nothing() -> None:
         ("learning_rate", 0.0),
     ],
 )
-def test_a_senseless_setting_is_refused_by_name(setting: str, value: Any) -> None:
+def test_an_invalid_setting_raises_with_its_name(setting: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=setting):
         replace(Cene(), **{setting: value})

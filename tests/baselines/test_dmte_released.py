@@ -244,6 +244,6 @@ def test_a_negative_needs_a_third_vertex() -> None:
         ("learning_rate", -1.0),
     ],
 )
-def test_a_senseless_setting_is_refused_by_name(setting: str, value: Any) -> None:
+def test_an_invalid_setting_raises_with_its_name(setting: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=setting):
         replace(SMALL, **{setting: value})

@@ -49,7 +49,7 @@ def test_gradients_are_those_of_the_objective_word_by_word() -> None:
     torch.testing.assert_close(scattered, of_contexts)
 
 
-def test_frequent_words_are_thinned_out_and_rare_ones_kept() -> None:
+def test_frequent_words_are_subsampled_and_rare_ones_kept() -> None:
     counts = torch.tensor([1, 10, 400, 589])
     expected = [1.0, 1.0, math.sqrt(0.01 / 0.4), math.sqrt(0.01 / 0.589)]
     torch.testing.assert_close(kept_probabilities(counts, 0.01), torch.tensor(expected))
@@ -57,7 +57,7 @@ def test_frequent_words_are_thinned_out_and_rare_ones_kept() -> None:
     assert kept_probabilities(counts, 1e-9)[0] == 1
 
 
-def test_as_many_words_are_read_as_are_expected() -> None:
+def test_words_per_pass_is_the_expected_number() -> None:
     texts = Vocabulary.of(["of of of of of of of of rare", "of rose"]).encode(["of " * 9 + "rose"])
     inputs = AdagradTable(torch.ones(1, 4))
     reader = TextReader(texts, torch.arange(1), inputs, num_negatives=1, subsampling=0.1)
@@ -99,6 +99,6 @@ def test_a_vector_has_length_one_and_an_empty_text_none(planted: TextualNetwork)
     "settings",
     [{"dim": 0}, {"num_negatives": 0}, {"subsampling": 0.0}, {"epochs": 0}, {"learning_rate": 0.0}],
 )
-def test_a_setting_of_zero_is_refused(settings: dict[str, int]) -> None:
+def test_a_setting_of_zero_raises(settings: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match=f"{next(iter(settings))} must be above 0, not 0"):
         Doc2Vec(**settings)

@@ -78,6 +78,6 @@ def test_planted_links_are_found() -> None:
 
 
 @pytest.mark.parametrize("settings", [{"dim": 0}, {"power_weights": ()}])
-def test_settings_without_sense_are_refused(settings: dict[str, int | tuple[float, ...]]) -> None:
+def test_invalid_settings_raise(settings: dict[str, int | tuple[float, ...]]) -> None:
     with pytest.raises(ConfigError, match="must be"):
         FastRp(**settings)  # type: ignore[arg-type]

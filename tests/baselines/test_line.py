@@ -39,8 +39,8 @@ def test_gradients_are_those_of_the_objective_edge_by_edge(is_first: bool) -> No
     )
     of_vectors = torch.zeros(5, 6)
     of_contexts = of_vectors if is_first else torch.zeros(5, 6)
-    of_vectors.index_add_(0, edges[:, 0], found.sources)
-    of_contexts.index_add_(0, edges[:, 1], found.targets)
+    of_vectors.index_add_(0, edges[:, 0], found.inputs)
+    of_contexts.index_add_(0, edges[:, 1], found.contexts)
     of_contexts.index_add_(0, negatives.flatten(), found.negatives.flatten(0, 1))
     torch.testing.assert_close(of_vectors, vectors.grad)
     torch.testing.assert_close(of_contexts, contexts.grad)
@@ -72,13 +72,13 @@ def test_second_neighbors_are_the_strongest_two_steps_away() -> None:
         np.testing.assert_allclose(found[row], expected, atol=1e-12)
 
 
-def test_no_second_neighbors_unless_asked_for() -> None:
+def test_zero_min_neighbors_adds_none() -> None:
     path = sp.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]])
     assert (add_second_neighbors(path, 0).toarray() == path.toarray()).all()
     assert add_second_neighbors(path, 2).toarray()[0].tolist() == [0.0, 1.0, 0.5]
 
 
-def test_both_orders_stand_side_by_side_with_length_one(planted: TextualNetwork) -> None:
+def test_both_orders_have_length_one(planted: TextualNetwork) -> None:
     vectors = SMALL.fit(planted, 0).vectors
     assert vectors.shape == (80, 16)
     lengths = vectors.view(80, 2, 8).norm(dim=2)
@@ -87,7 +87,7 @@ def test_both_orders_stand_side_by_side_with_length_one(planted: TextualNetwork)
     torch.testing.assert_close(lengths, expected)
 
 
-def test_the_second_order_is_zero_where_no_edge_leaves() -> None:
+def test_the_second_order_is_zero_without_outgoing_edges() -> None:
     edges = torch.tensor([[0, 1], [0, 2], [2, 1]])
     network = TextualNetwork(ids=tuple("abcd"), texts=("",) * 4, edges=edges, directed=True)
     vectors = SMALL.fit(network, 0).vectors
@@ -96,7 +96,7 @@ def test_the_second_order_is_zero_where_no_edge_leaves() -> None:
 
 
 @pytest.mark.medium
-def test_a_seed_decides_every_bit(planted: TextualNetwork) -> None:
+def test_equal_seeds_give_equal_bits(planted: TextualNetwork) -> None:
     first, again, other = (SMALL.fit(planted, seed).vectors for seed in (3, 3, 4))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
@@ -123,6 +123,6 @@ def test_it_beats_random_vectors() -> None:
         ({"min_neighbors": -1}, "min_neighbors must be at least 0"),
     ],
 )
-def test_a_setting_out_of_range_is_refused(settings: dict[str, int], message: str) -> None:
+def test_a_setting_out_of_range_raises(settings: dict[str, int], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Line(**settings)

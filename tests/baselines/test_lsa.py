@@ -122,8 +122,6 @@ def test_planted_links_are_found(method: Lsa | LsaDiffused, least: float) -> Non
 
 
 @pytest.mark.parametrize("method", [Lsa(dim=0), LsaDiffused(dim=0), LsaDiffused(hop_weights=())])
-def test_settings_without_sense_are_refused(
-    planted: TextualNetwork, method: Lsa | LsaDiffused
-) -> None:
+def test_invalid_settings_raise(planted: TextualNetwork, method: Lsa | LsaDiffused) -> None:
     with pytest.raises(ConfigError, match="must"):
         method.fit(planted, 0)

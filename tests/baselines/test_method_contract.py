@@ -61,7 +61,7 @@ TRAITS = {
 DRAW_NOTHING = {"adamic-adar", "tfidf", "sentence", "sentence-diffused"}
 """The methods to which seeds are all the same; no other may be."""
 MAY_BE_SILENT = {"random", "adamic-adar", "tfidf", "lsa", "lsa-diffused", "fastrp"}
-"""The methods that are done before anybody asks how far they are."""
+"""Methods too fast to report progress."""
 
 
 def test_every_method_is_tested() -> None:
@@ -92,7 +92,7 @@ LEARNS_BLOCKS = LESS_WORK | {"epochs": 60, "walks_per_vertex": 10, "learning_rat
 
 
 def quick(name: str, settings: Mapping[str, float] = LESS_WORK) -> Method:
-    """Return the method with less work to do, since the contract does not ask for quality."""
+    """Return the method with less work, since the contract does not test quality."""
     method = METHODS[name]
     own = {setting.name for setting in fields(settings_of(method))}
     return given_labels(configure(method, {k: v for k, v in settings.items() if k in own}))
@@ -226,7 +226,7 @@ def test_the_same_seed_gives_the_same_bits(name: str) -> None:
 
 
 @pytest.mark.medium
-def test_another_seed_gives_other_bits_wherever_something_is_drawn(name: str) -> None:
+def test_another_seed_gives_other_bits_if_the_method_is_random(name: str) -> None:
     other = quick(name).fit(network(), 1)
     assert torch.equal(scores(other), scores(fitted(name))) == (name in DRAW_NOTHING)
 
@@ -258,7 +258,7 @@ def with_other_weights(source: TextualNetwork) -> TextualNetwork:
 
 
 @pytest.mark.medium
-def test_what_a_method_claims_to_use_it_uses_and_nothing_else(name: str) -> None:
+def test_a_method_uses_exactly_its_declared_inputs(name: str) -> None:
     uses = TRAITS[name]
     assert changed(name, with_other_texts) == uses.text
     assert changed(name, with_fewer_edges) == uses.edges
@@ -284,7 +284,7 @@ def test_directed_edges_are_taken(name: str) -> None:
     ],
     ids=["one vertex", "no edges", "no words", "loops only", "one edge"],
 )
-def test_a_strange_network_is_embedded_or_refused_in_a_sentence(
+def test_an_unusual_network_is_embedded_or_raises_in_one_sentence(
     name: str, strange: TextualNetwork
 ) -> None:
     try:
@@ -295,7 +295,7 @@ def test_a_strange_network_is_embedded_or_refused_in_a_sentence(
 
 
 @pytest.mark.medium
-def test_a_fit_says_how_far_it_is_unless_it_is_instant(name: str) -> None:
+def test_a_fit_reports_progress_unless_it_is_instant(name: str) -> None:
     heard = fitted_again(name).heard
     assert heard or name in MAY_BE_SILENT
     assert heard == sorted(heard)
@@ -308,7 +308,7 @@ LESS_IS_EXPECTED = {"adamic-adar": 0.58, "sentence": 0.58}
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in METHODS if name != "random"])
-def test_a_method_beats_chance_where_topics_are_planted(name: str) -> None:
+def test_a_method_beats_chance_on_planted_topics(name: str) -> None:
     planted = PlantedTopics(num_vertices=160).draw(torch.Generator().manual_seed(4))
     task = strict_task(planted, 0.8, seed=0)
     changes: dict[str, int] = {}

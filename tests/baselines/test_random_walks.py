@@ -35,7 +35,7 @@ ONE_WAY = np.array(
         [0.0, 1.0, 0.0, 6.0, 0.0],
     ]
 )
-"""Directed and weighted, with triangles of which many an edge leads one way only, and a loop."""
+"""Directed and weighted, with triangles, one-way edges and a loop."""
 SMALL = {"dim": 16, "walks_per_vertex": 3, "walk_length": 10, "window": 3}
 
 
@@ -77,7 +77,7 @@ def test_a_biased_step_follows_the_second_order_probabilities(
 
 
 @pytest.mark.parametrize(("p", "q"), [(1.0, 1.0), (4.0, 0.25)])
-def test_directed_walks_follow_edges_and_end_where_none_leads_on(p: float, q: float) -> None:
+def test_directed_walks_follow_edges_and_end_at_dead_ends(p: float, q: float) -> None:
     edges = {(0, 1), (1, 2), (2, 0), (1, 3), (4, 0)}
     sources, targets = zip(*sorted(edges), strict=True)
     matrix = sp.csr_array((np.ones(len(edges)), (sources, targets)), shape=(6, 6))
@@ -102,7 +102,7 @@ class TestMethods:
     """What holds for both."""
 
     @pytest.mark.medium
-    def test_a_seed_decides_every_bit(
+    def test_equal_seeds_give_equal_bits(
         self, method: DeepWalk | Node2Vec, planted: TextualNetwork
     ) -> None:
         first, again, other = (method.fit(planted, seed).vectors for seed in (3, 3, 4))
@@ -161,6 +161,6 @@ def test_the_bias_matters(planted: TextualNetwork) -> None:
         {"in_out_parameter": 0.0},
     ],
 )
-def test_a_setting_of_zero_is_refused(settings: dict[str, int]) -> None:
+def test_a_setting_of_zero_raises(settings: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match=f"{next(iter(settings))} must be above 0, not 0"):
         Node2Vec(**settings)

@@ -58,6 +58,6 @@ def test_a_reference_that_reads_something_beats_chance(name: str) -> None:
     assert task.auc(BASELINES[name].fit(task.train, 0)) > 0.52
 
 
-def test_random_vectors_without_a_width_are_refused() -> None:
+def test_random_vectors_without_a_width_raise() -> None:
     with pytest.raises(ConfigError, match="dim must be at least 1, not -1"):
         RandomVectors(dim=-1)

@@ -1,4 +1,4 @@
-"""Frozen sentence encoders: read from disk alone, each text once, and refused in one line."""
+"""Frozen sentence encoders: read from disk only, each text once; errors are one line."""
 
 import json
 import shutil
@@ -119,9 +119,7 @@ def test_a_transformer_made_of_nothing_is_read(tmp_path: Path, planted: TextualN
     torch.testing.assert_close(nonzero.sort().values, expected.sort().values)
 
 
-def test_another_model_has_another_fingerprint_and_is_refused(
-    letters: Path, tmp_path: Path
-) -> None:
+def test_a_model_with_another_fingerprint_raises(letters: Path, tmp_path: Path) -> None:
     other = shutil.copytree(letters, tmp_path / "other")
     assert fingerprint(other) == fingerprint(letters)
     (other / "config.json").write_text('{"model_type": "model2vec", "normalize": true}')
@@ -136,26 +134,26 @@ def test_another_model_has_another_fingerprint_and_is_refused(
 def test_the_key_of_a_result_names_the_model_and_not_its_folder(
     letters: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cell = LinkJob(network="", method="sentence", protocol="strict", train_fraction=0.5, seed=0)
+    job = LinkJob(network="", method="sentence", protocol="strict", train_fraction=0.5, seed=0)
     monkeypatch.setenv(VARIABLE, str(letters))
-    key = cell.key
+    key = job.key
     other = shutil.copytree(letters, tmp_path / "other")
     monkeypatch.setenv(VARIABLE, str(other))
-    assert cell.key == key
+    assert job.key == key
     (other / "config.json").write_text('{"model_type": "model2vec", "normalize": true}')
-    assert cell.key != key
+    assert job.key != key
     monkeypatch.delenv(VARIABLE)
-    pinned = replace(cell, settings={"fingerprint": "0123456789ab"})
+    pinned = replace(job, settings={"fingerprint": "0123456789ab"})
     assert "0123456789ab" in pinned.key
 
 
-def test_what_is_not_there_is_refused_in_a_line_that_says_what_to_do(
+def test_a_missing_model_raises_with_advice_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sentence_model: Path
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     refusals: list[tuple[str | None, type[DmteError], str]] = [
         (None, ConfigError, f"set {VARIABLE} to a folder"),
-        ("sentence-transformers/all-MiniLM-L6-v2", StorageError, "never fetched"),
+        ("sentence-transformers/all-MiniLM-L6-v2", StorageError, "not downloaded"),
         (str(tmp_path), StorageError, "does not contain a sentence encoder"),
         (str(sentence_model), MissingExtraError, r"pip install 'dmte\[sentence\]'"),
     ]
@@ -175,7 +173,7 @@ def test_vectors_that_are_changed_do_not_change_the_next_ones(sentence_model: Pa
     assert torch.equal(method.fit(NETWORK, 0).vectors, before)
 
 
-def test_a_damaged_model_is_a_sentence(sentence_model: Path, tmp_path: Path) -> None:
+def test_a_damaged_model_raises_in_one_sentence(sentence_model: Path, tmp_path: Path) -> None:
     pytest.importorskip("model2vec", reason="model2vec is not installed")
     damaged = shutil.copytree(sentence_model, tmp_path / "damaged")
     (damaged / "model.safetensors").write_bytes(b"no tensors")
@@ -183,7 +181,7 @@ def test_a_damaged_model_is_a_sentence(sentence_model: Path, tmp_path: Path) -> 
         Sentence(folder=str(damaged)).fit(NETWORK, 0)
 
 
-def test_the_command_line_leaves_it_out_of_all_and_refuses_it_by_name(
+def test_all_omits_an_unavailable_method_and_its_name_raises(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)

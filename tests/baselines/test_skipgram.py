@@ -89,7 +89,7 @@ def test_a_step_of_few_rows_and_one_of_all_are_the_same_to_the_bit() -> None:
     assert not torch.equal(few.values, start)
 
 
-def test_a_weight_counts_a_gradient_as_often() -> None:
+def test_a_weight_multiplies_a_gradient() -> None:
     once, thrice = AdagradTable(torch.zeros(4, 2)), AdagradTable(torch.zeros(4, 2))
     rows, gradient = torch.tensor([0, 2]), torch.tensor([[1.0, 2.0], [-1.0, 3.0]])
     once.collect(rows, gradient, weight=3.0)
@@ -102,7 +102,7 @@ def test_a_weight_counts_a_gradient_as_often() -> None:
     assert torch.equal(once.values, thrice.values)
 
 
-def test_walks_that_end_nowhere_have_the_weights_of_those_that_end() -> None:
+def test_weights_of_full_walks_do_not_depend_on_ended_walks() -> None:
     walked = torch.ones(3, 6, dtype=torch.bool)
     walked[2, 4:] = False
     full, mixed = pair_weights(walked[:2], WINDOW), pair_weights(walked, WINDOW)
@@ -131,7 +131,7 @@ def test_vertices_that_share_contexts_come_close() -> None:
     assert not vectors[6].any()
 
 
-def test_nothing_to_read_gives_zero_vectors() -> None:
+def test_no_walks_give_zero_vectors() -> None:
     settings = SkipGram(dim=8, window=1, num_negatives=5, learning_rate=0.05)
     assert not settings.fit([], 1, num_vertices=3, seed=0).any()
 
@@ -143,7 +143,7 @@ def test_linked_vertices_are_the_ends_of_edges() -> None:
 
 
 @pytest.mark.parametrize("setting", ["dim", "window", "num_negatives", "learning_rate"])
-def test_a_setting_of_zero_is_refused(setting: str) -> None:
+def test_a_setting_of_zero_raises(setting: str) -> None:
     settings = {"dim": 8, "window": 1, "num_negatives": 5, "learning_rate": 0.05}
     settings[setting] = type(settings[setting])(0)
     with pytest.raises(ConfigError, match=f"{setting} must be above 0, not 0"):

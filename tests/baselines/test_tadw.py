@@ -62,7 +62,7 @@ def test_walks_of_features_need_no_matrix_of_walks(planted: TextualNetwork, dens
     torch.testing.assert_close(diffuse(transition, dense.features, WALK_WEIGHTS), dense.walked)
 
 
-def test_each_solve_is_where_the_gradient_vanishes(dense: Dense, mapping: Tensor) -> None:
+def test_each_solution_has_a_zero_gradient(dense: Dense, mapping: Tensor) -> None:
     structure = dense.solve_structure(mapping).requires_grad_()
     (gradient,) = torch.autograd.grad(dense.objective(structure, mapping), structure)
     torch.testing.assert_close(gradient, torch.zeros_like(gradient), rtol=0, atol=1e-9)
@@ -163,6 +163,6 @@ def test_planted_links_are_found() -> None:
 @pytest.mark.parametrize(
     "settings", [{"dim": 0}, {"feature_dim": 0}, {"rounds": 0}, {"regularization": 0.0}]
 )
-def test_settings_without_sense_are_refused(settings: dict[str, int | float]) -> None:
+def test_invalid_settings_raise(settings: dict[str, int | float]) -> None:
     with pytest.raises(ConfigError, match="must be"):
         Tadw(**settings)  # type: ignore[arg-type]

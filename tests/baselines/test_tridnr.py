@@ -18,7 +18,7 @@ QUICK = TriDnr(dim=16, walks_per_vertex=1, walk_length=8, window=2)
 
 
 @pytest.mark.medium
-def test_the_networks_own_labels_are_never_looked_at(planted: TextualNetwork) -> None:
+def test_the_networks_own_labels_are_never_used(planted: TextualNetwork) -> None:
     assert planted.labels
     other = [frozenset({"elsewhere"})] * planted.num_vertices
     expected = QUICK.fit(planted, 0).vectors
@@ -26,7 +26,7 @@ def test_the_networks_own_labels_are_never_looked_at(planted: TextualNetwork) ->
         assert torch.equal(QUICK.fit(replace(planted, labels=labels), 0).vectors, expected)
 
 
-def test_only_labels_handed_in_are_learned_from(planted: TextualNetwork) -> None:
+def test_only_given_labels_are_learned_from(planted: TextualNetwork) -> None:
     given = ((planted.ids[0], "cat"), (planted.ids[3], "dog"))
     method = replace(QUICK, labels=given)
     vectors = method.fit(planted, 0).vectors
@@ -34,7 +34,7 @@ def test_only_labels_handed_in_are_learned_from(planted: TextualNetwork) -> None
     assert torch.equal(vectors, method.fit(replace(planted, labels=None), 0).vectors)
 
 
-def test_the_whole_method_is_the_same_with_labels_and_refuses_to_be_without(
+def test_tridnr_labels_equals_tridnr_with_labels_and_raises_without(
     planted: TextualNetwork,
 ) -> None:
     given = ((planted.ids[0], "cat"), (planted.ids[0], "pet"), (planted.ids[3], "dog"))
@@ -42,7 +42,7 @@ def test_the_whole_method_is_the_same_with_labels_and_refuses_to_be_without(
     found = whole.with_labels(given).fit(planted, 0).vectors
     assert torch.equal(found, replace(QUICK, labels=given).fit(planted, 0).vectors)
     assert whole.labels == ()
-    with pytest.raises(ConfigError, match="tridnr-labels learns from labels and was given none"):
+    with pytest.raises(ConfigError, match="tridnr-labels needs labels and was given none"):
         whole.fit(planted, 0)
 
 
@@ -77,7 +77,7 @@ def test_classes_bring_the_texts_of_their_vertices_together() -> None:
 
 @pytest.mark.parametrize("share", [0.25, 0.8])
 @pytest.mark.parametrize("walk_length", [4, 8])
-def test_words_have_their_share_of_the_objective_however_long_the_walks(
+def test_text_weight_is_the_share_of_words_for_any_walk_length(
     planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch, share: float, walk_length: int
 ) -> None:
     counted = {}
@@ -115,7 +115,7 @@ def test_pairs_are_counted_both_ways() -> None:
     assert count_pairs(walks, window=2) == 2 * (5 + 1)
 
 
-def test_a_label_of_no_vertex_is_refused(planted: TextualNetwork) -> None:
+def test_a_label_of_an_unknown_vertex_raises(planted: TextualNetwork) -> None:
     with pytest.raises(UnknownVertexError, match="nobody"):
         replace(QUICK, labels=(("nobody", "cat"),)).fit(planted, 0)
 
@@ -123,12 +123,12 @@ def test_a_label_of_no_vertex_is_refused(planted: TextualNetwork) -> None:
 @pytest.mark.parametrize(
     "settings", [{"dim": 0}, {"walks_per_vertex": 0}, {"walk_length": 0}, {"subsampling": 0.0}]
 )
-def test_a_setting_of_zero_is_refused(settings: dict[str, int]) -> None:
+def test_a_setting_of_zero_raises(settings: dict[str, int]) -> None:
     with pytest.raises(ConfigError, match=f"{next(iter(settings))} must be above 0, not 0"):
         TriDnr(**settings)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 1.5])
-def test_a_weight_that_leaves_a_party_out_is_refused(weight: float) -> None:
+def test_a_text_weight_of_zero_or_one_raises(weight: float) -> None:
     with pytest.raises(ConfigError, match="text_weight must be between 0 and 1"):
         TriDnr(text_weight=weight)

@@ -62,7 +62,7 @@ def counted(truth: list[str], predicted: list[str]) -> tuple[float, float]:
 def task_predicting(
     truth: list[str], predicted: list[str], classes: str = CLASSES
 ) -> tuple[ClassTask, torch.Tensor]:
-    """Return a task and features that make the SVM predict what is asked for.
+    """Return a task and features that make the SVM predict the given classes.
 
     Each class has one feature. Training vertices show what every prediction looks like, three of
     each, so that a test vertex that looks like some of them is given their labels.
@@ -196,13 +196,13 @@ def test_the_same_features_have_the_same_scores(planted: TextualNetwork) -> None
     assert str(np.random.get_state()) == before  # noqa: NPY002
 
 
-def test_features_that_tell_the_classes_apart_score_one(planted: TextualNetwork) -> None:
+def test_features_that_separate_the_classes_score_one(planted: TextualNetwork) -> None:
     topics = torch.eye(4).repeat(20, 1)
     for fraction in LABEL_FRACTIONS[1:]:
         assert class_task(planted, fraction, 0).evaluate(topics) == ClassScores(1.0, 1.0)
 
 
-def test_features_that_tell_nothing_score_chance() -> None:
+def test_random_features_score_chance() -> None:
     network = PlantedTopics(num_vertices=800).draw(torch.Generator().manual_seed(0))
     features = RandomVectors(dim=20).fit(network, 0).vectors
     scores = classify(network, features, 0.5, num_splits=5)
@@ -250,14 +250,12 @@ def test_a_higher_cost_forgives_fewer_mistakes() -> None:
 
 
 @pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5, 10.0, float("nan")])
-def test_a_fraction_outside_zero_and_one_is_refused(
-    planted: TextualNetwork, fraction: float
-) -> None:
+def test_a_fraction_outside_zero_and_one_raises(planted: TextualNetwork, fraction: float) -> None:
     with pytest.raises(SplitError, match=f"label_fraction must be between 0 and 1, not {fraction}"):
         class_task(planted, fraction, 0)
 
 
-def test_a_network_without_labels_is_refused(planted: TextualNetwork) -> None:
+def test_a_network_without_labels_raises(planted: TextualNetwork) -> None:
     bare = TextualNetwork(ids=planted.ids, texts=planted.texts, edges=planted.edges)
     for network in (bare, network_with(["", ""])):
         with pytest.raises(SplitError, match="the network has no labels"):
@@ -265,13 +263,13 @@ def test_a_network_without_labels_is_refused(planted: TextualNetwork) -> None:
 
 
 @pytest.mark.parametrize("fraction", [0.1, 0.9])
-def test_a_split_with_an_empty_side_is_refused(fraction: float) -> None:
+def test_a_split_with_an_empty_side_raises(fraction: float) -> None:
     with pytest.raises(SplitError, match=f"3 labelled vertices cannot be split with {fraction}"):
         class_task(network_with(["a", "b", "", "c"]), fraction, 0)
 
 
 @pytest.mark.parametrize("labels", [["a"] * 4, ["ab"] * 4, ["a", ""] * 4])
-def test_training_vertices_that_are_all_alike_are_refused(labels: list[str]) -> None:
+def test_training_vertices_with_equal_labels_raise(labels: list[str]) -> None:
     with pytest.raises(SplitError, match=r"training vertices \(2\) carry the same labels"):
         class_task(network_with(labels), 0.5, 0)
 
@@ -286,16 +284,14 @@ def test_training_vertices_that_are_all_alike_are_refused(labels: list[str]) -> 
         ([0, 1], [], "is empty"),
     ],
 )
-def test_a_task_made_by_hand_cannot_leak(train: list[int], test: list[int], message: str) -> None:
-    learned, asked = (torch.tensor(side, dtype=torch.int64) for side in (train, test))
+def test_an_inconsistent_task_raises(train: list[int], test: list[int], message: str) -> None:
+    train_side, test_side = (torch.tensor(side, dtype=torch.int64) for side in (train, test))
     with pytest.raises(SplitError, match=message):
-        ClassTask(learned, asked, indicator(["a", "b", "c", ""]))
+        ClassTask(train_side, test_side, indicator(["a", "b", "c", ""]))
 
 
 @pytest.mark.parametrize("shape", [(79, 3), (81, 3), (80, 0)])
-def test_features_of_another_shape_are_refused(
-    planted: TextualNetwork, shape: tuple[int, int]
-) -> None:
+def test_features_of_another_shape_raise(planted: TextualNetwork, shape: tuple[int, int]) -> None:
     task = class_task(planted, 0.5, 0)
     for features in (torch.ones(shape), sp.csr_array(shape)):
         with pytest.raises(ConfigError, match="one row for each of the 80 vertices"):
@@ -303,7 +299,7 @@ def test_features_of_another_shape_are_refused(
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_features_that_are_not_finite_are_refused(planted: TextualNetwork, value: float) -> None:
+def test_features_that_are_not_finite_raise(planted: TextualNetwork, value: float) -> None:
     features = torch.ones(80, 2)
     features[5, 1] = value
     for given in (features, sp.csr_array(features.numpy())):
@@ -312,7 +308,7 @@ def test_features_that_are_not_finite_are_refused(planted: TextualNetwork, value
 
 
 @pytest.mark.parametrize("cost", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_cost_that_is_not_positive_is_refused(planted: TextualNetwork, cost: float) -> None:
+def test_a_cost_that_is_not_positive_raises(planted: TextualNetwork, cost: float) -> None:
     with pytest.raises(ConfigError, match=f"cost must be a positive number, not {cost}"):
         class_task(planted, 0.5, 0).evaluate(torch.ones(80, 2), cost=cost)
 

@@ -18,7 +18,7 @@ RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 LINK = LinkJob(network="planted", method="tfidf", protocol="strict", train_fraction=0.6, seed=3)
 
 
-def test_a_link_cell_is_the_protocol_asked_of_the_method(planted: TextualNetwork) -> None:
+def test_a_link_job_scores_the_method_by_its_protocol(planted: TextualNetwork) -> None:
     result = LINK.run(planted)
     task = strict_task(planted, 0.6, seed=3)
     expected = task.evaluate(METHODS["tfidf"].fit(task.train, 3).score)
@@ -32,13 +32,13 @@ def test_an_embedding_is_scored_both_ways(planted: TextualNetwork) -> None:
     assert list(replace(LINK, method="random").run(planted)["scores"]) == ["dot", "cosine"]
 
 
-def test_a_fit_says_its_time_and_memory(planted: TextualNetwork) -> None:
+def test_a_result_has_time_and_memory(planted: TextualNetwork) -> None:
     result = LINK.run(planted)
     assert result["fit_seconds"] >= 0
     assert result["peak_mb"] is None or 10 < result["peak_mb"] < 100_000
 
 
-def test_a_class_cell_is_the_split_asked_of_the_vectors(planted: TextualNetwork) -> None:
+def test_a_class_job_scores_the_vectors_on_its_split(planted: TextualNetwork) -> None:
     job = ClassJob(network="planted", method="tfidf", seed=1, label_fractions=(0.3, 0.5))
     result = job.run(planted)
     assert list(result["scores"]) == ["0.3", "0.5"]
@@ -64,18 +64,18 @@ def test_a_method_without_vectors_cannot_classify(planted: TextualNetwork) -> No
         ClassJob(network="planted", method="tfidf", seed=3),
     ],
 )
-def test_what_differs_has_another_key(other: LinkJob) -> None:
+def test_different_jobs_have_different_keys(other: LinkJob) -> None:
     assert other.key != LINK.key
     assert replace(LINK).key == LINK.key
 
 
-def test_settings_are_put_into_the_method(planted: TextualNetwork) -> None:
+def test_settings_configure_the_method(planted: TextualNetwork) -> None:
     job = replace(LINK, method="random", settings={"dim": 8})
     assert job.configured_method().dim == 8  # type: ignore[attr-defined]
     assert job.run(planted)["scores"] != replace(LINK, method="random").run(planted)["scores"]
 
 
-def test_checking_refuses_before_anything_is_fitted(planted: TextualNetwork) -> None:
+def test_check_raises_without_a_fit(planted: TextualNetwork) -> None:
     bare = TextualNetwork(ids=planted.ids, texts=planted.texts, edges=planted.edges[:1])
     with pytest.raises(SplitError):
         LINK.check(bare)
@@ -94,13 +94,13 @@ def test_all_means_every_method_that_can_run_once(monkeypatch: pytest.MonkeyPatc
     assert left_out(["all"], task="classes")["adamic-adar"] == reason
 
 
-def test_cells_are_every_combination() -> None:
+def test_jobs_are_every_combination() -> None:
     jobs = link_jobs("n", ["tfidf", "random"], [0.2, 0.4], ["strict", "published"], 3)
     assert len({job.key for job in jobs}) == len(jobs) == 2 * 2 * 2 * 3
     assert [job.seed for job in class_jobs("n", ["tfidf"], [0.5], 2)] == [0, 1]
 
 
-def test_what_is_given_twice_counts_once() -> None:
+def test_repeated_values_count_once() -> None:
     once = link_jobs("n", ["tfidf"], [0.5], ["strict"], 2)
     assert link_jobs("n", ["tfidf", "tfidf"], [0.5, 0.50], ["strict", "strict"], 2) == once
     classes = class_jobs("n", ["tfidf"], [0.5], 2)
@@ -118,14 +118,14 @@ def test_what_is_given_twice_counts_once() -> None:
         ((["tfidf"], [], ["strict"], 1), "at least one train_fraction"),
     ],
 )
-def test_impossible_cells_are_refused(
+def test_an_impossible_job_raises(
     arguments: tuple[list[str], list[float], list[str], int], message: str
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         link_jobs("n", *arguments)
 
 
-def test_classes_refuse_a_method_without_vectors() -> None:
+def test_classification_with_a_method_without_vectors_raises() -> None:
     with pytest.raises(ConfigError, match="adamic-adar scores pairs"):
         class_jobs("n", ["adamic-adar"], [0.5], 1)
 

@@ -1,4 +1,4 @@
-"""Labels in classification: training vertices' are handed over, those of others never."""
+"""Labels in classification: methods get those of training vertices only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -42,10 +42,10 @@ class Recorder:
         return replace(self, labels=labels)
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
-        handed: dict[str, set[str]] = {}
+        given: dict[str, set[str]] = {}
         for name, label in self.labels:
-            handed.setdefault(name, set()).add(label)
-        self.seen.append(Seen(handed, network))
+            given.setdefault(name, set()).add(label)
+        self.seen.append(Seen(given, network))
         generator = torch.Generator().manual_seed(seed)
         return Embedding(network.ids, torch.randn(network.num_vertices, 3, generator=generator), 3)
 
@@ -84,10 +84,10 @@ def test_each_share_has_a_fit_with_the_labels_of_its_training_vertices_and_no_ot
     assert len(recorder.seen) == 2 * len(SHARES)
 
 
-def test_what_is_learned_from_carries_no_labels(
+def test_the_training_network_has_no_labels(
     labelled: TextualNetwork, recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither where labels are handed over, nor where a method has no use for them."""
+    """Whether or not the method learns from labels."""
     methods = {**METHODS, NAME: recorder, "random": Plain(recorder)}
     monkeypatch.setattr("dmte.evaluation.methods.METHODS", methods)
     for job in class_jobs("n", [NAME, "random"], SHARES, 1):
@@ -108,7 +108,7 @@ class Plain:
 
 
 def vectors_of(job: ClassJob, network: TextualNetwork, monkeypatch: pytest.MonkeyPatch) -> Tensor:
-    """Return what the job classifies by."""
+    """Return the vectors of the job."""
     found: list[Any] = []
 
     def note(_: ClassTask, features: Any) -> ClassScores:
@@ -131,7 +131,7 @@ def relabelled(network: TextualNetwork, vertices: Tensor, label: str) -> Textual
 
 
 @pytest.mark.medium
-def test_wrong_labels_of_test_vertices_do_not_move_a_vector(
+def test_wrong_labels_of_test_vertices_change_no_vector(
     labelled: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While one wrong label of a training vertex does."""
@@ -173,7 +173,7 @@ def test_a_plan_counts_the_fits_of_every_share() -> None:
     ]
 
 
-def test_fits_of_one_share_are_told_apart() -> None:
+def test_fits_of_different_shares_have_different_titles() -> None:
     titles = [job.title() for job in class_jobs("n", [NAME, "lsa"], (0.1, 0.3), 1)]
     assert titles == [
         f"{NAME}, 10 % labelled, seed 0",
@@ -182,7 +182,7 @@ def test_fits_of_one_share_are_told_apart() -> None:
     ]
 
 
-def test_link_prediction_leaves_out_what_learns_from_labels_and_says_why(
+def test_link_prediction_omits_methods_that_learn_from_labels(
     planted: TextualNetwork,
 ) -> None:
     assert {name for name, one in METHODS.items() if isinstance(one, LearnsFromLabels)} == {NAME}

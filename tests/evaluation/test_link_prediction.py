@@ -38,7 +38,7 @@ class KnowsNothing:
         return torch.zeros(len(pairs))
 
 
-def test_an_oracle_scores_one_its_opposite_zero_and_ignorance_half(
+def test_auc_is_one_for_an_oracle_zero_reversed_and_half_for_ties(
     planted: TextualNetwork,
 ) -> None:
     task = strict_task(planted, 0.5, seed=0)
@@ -62,7 +62,7 @@ def test_a_paired_task_compares_an_edge_with_its_own_candidates_only(
     assert pooled.auc(embedding) == 0.75
 
 
-def test_ranks_are_known_by_hand(planted: TextualNetwork) -> None:
+def test_ranks_match_a_count_by_hand(planted: TextualNetwork) -> None:
     """The edge (0, 1) scores 3 among 4, 3, 0: rank 2.5; (0, 2) scores 9 among 4, 3, 0: rank 1."""
     vectors = torch.tensor([[1.0], [3.0], [9.0], [4.0], [3.0], [0.0]])
     score = Embedding(tuple("abcdef"), vectors, 1).score
@@ -88,14 +88,14 @@ def test_hits_are_the_share_ranked_among_the_ten_best(planted: TextualNetwork) -
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_the_same_seed_asks_the_same_questions(planted: TextualNetwork, protocol: str) -> None:
+def test_the_same_seed_draws_the_same_pairs(planted: TextualNetwork, protocol: str) -> None:
     one, same, other = (PROTOCOLS[protocol](planted, 0.6, seed) for seed in (0, 0, 1))
     assert torch.equal(one.edges, same.edges)
     assert torch.equal(one.non_edges, same.non_edges)
     assert not torch.equal(one.train.edges, other.train.edges)
 
 
-def test_strict_asks_about_every_hidden_edge_and_as_many_non_edges(
+def test_strict_scores_every_hidden_edge_and_as_many_non_edges(
     planted: TextualNetwork,
 ) -> None:
     task = strict_task(planted, 0.6, seed=0)
@@ -103,10 +103,10 @@ def test_strict_asks_about_every_hidden_edge_and_as_many_non_edges(
     proper = {pair for pair in given if pair[0] != pair[1]}
     hidden = {tuple(sorted(edge)) for edge in task.edges.tolist()}
     trained = {tuple(sorted(edge)) for edge in task.train.edges.tolist()}
-    asked = {tuple(sorted(pair)) for pair in task.non_edges.tolist()}
+    scored = {tuple(sorted(pair)) for pair in task.non_edges.tolist()}
     assert hidden | trained == proper
     assert not hidden & trained
-    assert not asked & given
+    assert not scored & given
     assert len(task.non_edges) == len(task.edges)
     ranked = {
         tuple(sorted((source, other)))
@@ -118,7 +118,7 @@ def test_strict_asks_about_every_hidden_edge_and_as_many_non_edges(
     assert task.leaks() == Leaks(0, 0)
 
 
-def test_published_asks_only_about_ends_that_kept_an_edge(planted: TextualNetwork) -> None:
+def test_published_scores_only_ends_that_kept_an_edge(planted: TextualNetwork) -> None:
     task = published_task(planted, 0.3, seed=0)
     kept = set(task.train.edges.flatten().tolist())
     assert set(task.edges.flatten().tolist()) <= kept
@@ -136,27 +136,27 @@ def test_published_counts_loops_and_reversed_lines_among_the_hidden() -> None:
     )
     task = published_task(network, 0.5, seed=0)
     trained = {tuple(sorted(edge)) for edge in task.train.edges.tolist()}
-    asked = task.edges.tolist()
-    loops = sum(i == j for i, j in asked)
-    known = sum(i != j and tuple(sorted((i, j))) in trained for i, j in asked)
+    scored = task.edges.tolist()
+    loops = sum(i == j for i, j in scored)
+    known = sum(i != j and tuple(sorted((i, j))) in trained for i, j in scored)
     assert task.leaks() == Leaks(self_loops=loops, trained_on=known)
     assert loops
     assert known
 
 
-def test_asking_about_every_edge_asks_about_those_trained_on_as_well(
+def test_every_edge_scores_training_edges_as_well(
     planted: TextualNetwork,
 ) -> None:
     task = every_edge_task(planted, 0.5, seed=0)
     honest = published_task(planted, 0.5, seed=0)
     assert torch.equal(task.train.edges, honest.train.edges)
-    asked = {tuple(edge) for edge in task.edges.tolist()}
-    assert asked >= {tuple(edge) for edge in task.train.edges.tolist()}
-    assert asked >= {tuple(edge) for edge in honest.edges.tolist()}
+    scored = {tuple(edge) for edge in task.edges.tolist()}
+    assert scored >= {tuple(edge) for edge in task.train.edges.tolist()}
+    assert scored >= {tuple(edge) for edge in honest.edges.tolist()}
     assert task.leaks().trained_on >= len(task.train.edges)
 
 
-def test_an_end_linked_to_everybody_is_asked_from_the_other() -> None:
+def test_an_edge_whose_end_links_to_all_is_ranked_from_the_other_end() -> None:
     star = TextualNetwork(
         ids=tuple("abcdefgh"), texts=[""] * 8, edges=torch.tensor([[0, v] for v in range(1, 8)])
     )
@@ -165,7 +165,7 @@ def test_an_end_linked_to_everybody_is_asked_from_the_other() -> None:
     assert not (task.candidates == 0).any()
 
 
-def test_a_pair_that_nothing_can_be_compared_with_is_refused() -> None:
+def test_an_edge_without_candidates_raises() -> None:
     """A triangle with a vertex that two of its corners are linked to."""
     edges = torch.tensor([[0, 1], [0, 2], [0, 3], [1, 2], [1, 3]])
     network = TextualNetwork(ids=tuple("abcd"), texts=[""] * 4, edges=edges)
@@ -183,7 +183,7 @@ def test_an_embedding_is_scored_by_dot_and_cosine_and_others_their_own_way(
     assert list(scores_by_way(KnowsEverything(planted), pair)) == ["own"]
 
 
-def test_published_refuses_a_split_that_leaves_no_question() -> None:
+def test_a_published_split_without_scored_edges_raises() -> None:
     network = TextualNetwork(
         ids=tuple("abcd"), texts=("",) * 4, edges=torch.tensor([[0, 1], [2, 3]])
     )
@@ -191,7 +191,7 @@ def test_published_refuses_a_split_that_leaves_no_question() -> None:
         published_task(network, 0.5, seed=0)
 
 
-def test_every_method_answers(planted: TextualNetwork) -> None:
+def test_every_method_has_scores(planted: TextualNetwork) -> None:
     task = strict_task(planted, 0.7, seed=0)
     for name in ("random", "adamic-adar", "tfidf"):
         scores = METHODS[name].fit(task.train, 0).score(task.edges)

@@ -25,7 +25,7 @@ JOBS = link_jobs("concepts", ["random", "tfidf"], [0.5], ["strict"], 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DyingCell(LinkJob):
+class DyingJob(LinkJob):
     """A fit that the system kills."""
 
     def run(self, network: TextualNetwork) -> dict[str, Any]:
@@ -34,7 +34,7 @@ class DyingCell(LinkJob):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TellingCell(LinkJob):
+class ReportingJob(LinkJob):
     """A fit that is half done for a while."""
 
     def run(self, network: TextualNetwork) -> dict[str, Any]:  # noqa: ARG002
@@ -67,8 +67,8 @@ def test_workers_find_what_this_process_finds_and_leave() -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_is_said_and_one_that_fails_names_its_cell() -> None:
-    dying = DyingCell(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
+def test_a_dead_worker_raises_and_a_failed_fit_names_its_job() -> None:
+    dying = DyingJob(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
     with pytest.raises(TrainingError, match="a worker process died"):
         list(run_jobs([dying], partial(draw, 40), 1))
     tiny = LinkJob(network="", method="tfidf", protocol="strict", train_fraction=0.001, seed=7)
@@ -76,14 +76,14 @@ def test_a_worker_that_dies_is_said_and_one_that_fails_names_its_cell() -> None:
         list(run_jobs([tiny], partial(draw, 40), 1))
 
 
-def test_no_cells_need_no_workers() -> None:
+def test_no_jobs_start_no_workers() -> None:
     assert list(run_jobs([], partial(draw, 40), 2)) == []
 
 
 @pytest.mark.slow
 def test_the_parent_sees_how_far_a_worker_is() -> None:
-    telling = TellingCell(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
-    shares = Shares([telling])
+    job = ReportingJob(network="", method="tfidf", protocol="strict", train_fraction=0.5, seed=0)
+    shares = Shares([job])
     seen: list[Underway] = []
     done = threading.Event()
 
@@ -94,11 +94,11 @@ def test_the_parent_sees_how_far_a_worker_is() -> None:
     looking = threading.Thread(target=look)
     looking.start()
     try:
-        assert len(list(run_jobs([telling], partial(draw, 40), 1, shares))) == 1
+        assert len(list(run_jobs([job], partial(draw, 40), 1, shares))) == 1
     finally:
         done.set()
         looking.join()
-    assert all(fit.job == telling for fit in seen)
+    assert all(fit.job == job for fit in seen)
     assert 0.5 in {fit.share for fit in seen}
     assert shares.underway() == []
 

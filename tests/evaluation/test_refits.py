@@ -17,7 +17,7 @@ few of the hundred thousands of comparisons that AUC counts."""
 LEARNED = 0.003
 """Training carries the last bits of another processor through hundreds of steps. Where this was
 written the same five decimals come out; 0.003 is about the standard deviation over seeds, so that
-code which does something else is told apart from a processor that does."""
+a change of code is distinguished from a change of processor."""
 TOLERANCES = {
     "random": NEARLY,
     "adamic-adar": NEARLY,

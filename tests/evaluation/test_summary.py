@@ -75,7 +75,7 @@ def test_other_settings_are_another_row() -> None:
     assert [row["settings"] for row in rows] == [{"dim": 2}, {"dim": 4}]
 
 
-def test_a_system_that_does_not_tell_memory_leaves_it_out() -> None:
+def test_a_system_without_peak_memory_omits_it() -> None:
     jobs = link_jobs("n", ["random"], [0.5], ["strict"], 1)
     assert link_results([(jobs[0], link_result(0.5, peak_mb=None))])[0]["peak_mb"] is None
 
@@ -120,7 +120,7 @@ def test_results_say_what_made_them() -> None:
     assert made["machine"]["cores"] >= 1
 
 
-def test_cells_are_counted_by_what_made_them() -> None:
+def test_jobs_are_counted_by_build() -> None:
     """Results of before makers were kept have none."""
     here = {"dmte": "0.1.0", "revision": "331b9e1", "torch": "2.4", "processor": "A Processor"}
     there = here | {"processor": "Another"}

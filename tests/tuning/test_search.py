@@ -1,4 +1,4 @@
-"""The search: what it judges by, what it keeps, and how it goes on."""
+"""The search: its splits, its journal, and resuming."""
 
 import json
 import sys
@@ -44,7 +44,7 @@ def what_was_found(trials: list[Trial]) -> list[Any]:
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_search_killed_at_any_byte_goes_on_as_if_it_had_not_been(
+def test_a_search_killed_at_any_byte_resumes_exactly(
     planted: TextualNetwork, tmp_path: Path
 ) -> None:
     whole = Search(planted, seed=3, journal=tmp_path / "whole.jsonl")
@@ -91,7 +91,7 @@ def test_a_finished_search_makes_no_more_trials(planted: TextualNetwork, tmp_pat
         (lambda n, j: Search(n, 0, num_splits=3, journal=j), "other splits"),
     ],
 )
-def test_the_journal_of_another_search_is_refused(
+def test_the_journal_of_another_search_raises(
     other: Callable[..., Search], message: str, planted: TextualNetwork, tmp_path: Path
 ) -> None:
     journal = tmp_path / "a.jsonl"
@@ -103,7 +103,7 @@ def test_the_journal_of_another_search_is_refused(
 
 
 @pytest.mark.usefixtures("quick")
-def test_a_journal_of_another_space_or_with_a_damaged_line_is_refused(
+def test_a_journal_of_another_space_or_with_a_damaged_line_raises(
     planted: TextualNetwork, tmp_path: Path
 ) -> None:
     journal = tmp_path / "a.jsonl"
@@ -113,9 +113,9 @@ def test_a_journal_of_another_space_or_with_a_damaged_line_is_refused(
     space["space"]["hops"]["high"] = 9
     for damaged, message in [
         ([json.dumps(space), first], "other space"),
-        ([header, "{}", *others], "line 2 is none"),
-        ([header, *others], "line 2 is none"),  # A trial is missing.
-        (["junk", first], "line 1 is none"),
+        ([header, "{}", *others], "line 2: not a tuning record"),
+        ([header, *others], "line 2: not a tuning record"),  # A trial is missing.
+        (["junk", first], "line 1: not a tuning record"),
     ]:
         journal.write_text("\n".join(damaged) + "\n")
         with pytest.raises(StorageError, match=message):
@@ -123,7 +123,7 @@ def test_a_journal_of_another_space_or_with_a_damaged_line_is_refused(
 
 
 @pytest.mark.usefixtures("quick")
-def test_one_search_at_a_time_has_a_journal(planted: TextualNetwork, tmp_path: Path) -> None:
+def test_one_search_at_a_time_locks_a_journal(planted: TextualNetwork, tmp_path: Path) -> None:
     journal = tmp_path / "a.jsonl"
     early = Search(planted, seed=0, journal=journal)
     assert not journal.exists()  # Who only looks leaves nothing behind.
@@ -142,7 +142,7 @@ def test_one_search_at_a_time_has_a_journal(planted: TextualNetwork, tmp_path: P
 
 
 @pytest.mark.medium
-def test_what_judges_is_never_learned_from(
+def test_tuning_edges_are_never_trained_on(
     planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither by training nor by early stopping, nor do fresh splits repeat those of trials."""
@@ -163,10 +163,10 @@ def test_what_judges_is_never_learned_from(
 
     everything = pairs(planted.edges)
     for split, network in zip((0, 0, 2), trained_on, strict=True):
-        judging = made._split(split)[1]
-        assert pairs(judging.edges).isdisjoint(pairs(network.edges))
-        assert pairs(judging.edges) | pairs(network.edges) == everything
-        assert pairs(judging.non_edges).isdisjoint(everything)
+        tuning = made._split(split)[1]
+        assert pairs(tuning.edges).isdisjoint(pairs(network.edges))
+        assert pairs(tuning.edges) | pairs(network.edges) == everything
+        assert pairs(tuning.non_edges).isdisjoint(everything)
     assert pairs(made._split(0)[1].edges) != pairs(made._split(2)[1].edges)
 
 
@@ -187,18 +187,18 @@ def outcome(*differences: float, error: float = 0.001) -> Outcome:
     "found",
     [
         outcome(0.02, -0.03, 0.02),  # splits disagree
-        outcome(0.02, 0.03, 0.02, error=0.05),  # too few edges judged
+        outcome(0.02, 0.03, 0.02, error=0.05),  # too few tuning edges
         outcome(-0.02, -0.02, -0.02),
         outcome(0.0, 0.0, 0.0, error=0.0),
         outcome(),
     ],
 )
-def test_the_default_is_kept_where_fresh_splits_show_noise(found: Outcome) -> None:
+def test_the_default_is_kept_if_fresh_splits_show_noise(found: Outcome) -> None:
     assert not found.is_better
     assert found.settings == found.default.settings
 
 
-def test_the_best_is_taken_where_fresh_splits_agree() -> None:
+def test_the_best_is_kept_if_fresh_splits_agree() -> None:
     found = outcome(0.02, 0.03, 0.02)
     assert found.is_better
     assert found.settings == found.best.settings
@@ -209,13 +209,13 @@ def test_the_best_is_taken_where_fresh_splits_agree() -> None:
     [
         (outcome(-0.2, -0.21, -0.2), True),
         (outcome(-0.4, 0.01, -0.2), False),  # splits disagree
-        (outcome(-0.2, -0.21, -0.2, error=0.2), False),  # too few edges judged
+        (outcome(-0.2, -0.21, -0.2, error=0.2), False),  # too few tuning edges
         (outcome(0.0, 0.0, error=0.0), False),
         (outcome(0.2, 0.21, 0.2), False),
         (outcome(), False),
     ],
 )
-def test_a_loss_is_told_from_noise_as_a_gain_is(found: Outcome, *, is_worse: bool) -> None:
+def test_a_loss_is_significant_like_a_gain(found: Outcome, *, is_worse: bool) -> None:
     assert found.is_worse == is_worse
 
 
@@ -241,7 +241,7 @@ class Clock:
         return self.now
 
 
-def test_time_for_the_fresh_splits_is_kept_back(
+def test_time_for_the_fresh_splits_is_reserved(
     planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A training takes a second: five trials of two splits, then five splits for two settings."""
@@ -271,7 +271,7 @@ def test_a_trial_that_takes_too_long_is_dropped_and_its_time_counts(
     assert again.spent_seconds == made.spent_seconds > first.seconds + 0.01
 
 
-def test_a_trial_that_cannot_be_trained_is_passed_over_but_the_default_is_not(
+def test_a_failed_trial_is_recorded_but_a_failed_default_raises(
     planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(self: Search, settings: Settings, *_: Any) -> Scores:  # noqa: ARG001
@@ -305,14 +305,14 @@ def test_a_trial_below_the_median_is_hopeless() -> None:
     ("limits", "message"),
     [({}, "how many"), ({"trials": 0}, "trials must"), ({"minutes": -1.0}, "minutes must")],
 )
-def test_senseless_limits_are_refused(
+def test_invalid_limits_raise(
     limits: dict[str, Any], message: str, planted: TextualNetwork
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         tune(planted, **limits)
 
 
-def test_a_search_that_could_tell_nothing_is_refused_before_it_begins(
+def test_an_untunable_network_raises_before_a_journal_exists(
     planted: TextualNetwork, tmp_path: Path
 ) -> None:
     with pytest.raises(TrainingError, match="too few links to tune on"):
@@ -320,7 +320,7 @@ def test_a_search_that_could_tell_nothing_is_refused_before_it_begins(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_without_optuna_it_says_what_to_install(
+def test_a_missing_optuna_raises_with_the_extra_to_install(
     planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)

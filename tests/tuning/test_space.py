@@ -15,7 +15,7 @@ def space(request: pytest.FixtureRequest) -> Space:
     return SPACE if request.param == "words" else SPACE.without_words()
 
 
-def test_every_searched_name_is_a_setting_or_stands_for_one(space: Space) -> None:
+def test_every_searched_name_is_a_setting_or_maps_to_one(space: Space) -> None:
     known = {setting.name for setting in fields(Settings)}
     assert set(space.ranges) - known == {"recipe", "hops", "decay"}
 
@@ -30,8 +30,8 @@ def test_every_combination_of_choices_is_settings(space: Space) -> None:
         for name in set(choices) - {"recipe", "dim", *WORD_SETTINGS}:
             assert getattr(found, name) == point[name]
         for name in set(choices) & set(WORD_SETTINGS):
-            told = None if point[name] == OPEN else point[name]
-            assert getattr(found, name) is (told if found.encoder == "spectral" else False)
+            expected = None if point[name] == OPEN else point[name]
+            assert getattr(found, name) is (expected if found.encoder == "spectral" else False)
 
 
 @pytest.mark.parametrize("end", ["low", "high"])
@@ -48,7 +48,7 @@ def test_a_recipe_is_close_to_its_point(space: Space, recipe: str) -> None:
     torch.testing.assert_close(found.hop_weights, exact.hop_weights, atol=0.02, rtol=0)
 
 
-def test_points_close_by_lie_in_the_space(space: Space) -> None:
+def test_nearby_points_lie_in_the_space(space: Space) -> None:
     default = space.point_of("recommended")
     for change in space.nearby:
         for name, value in change.items():

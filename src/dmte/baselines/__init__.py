@@ -1,4 +1,4 @@
-"""The methods DMTE is compared with, one file each, and all of them by name."""
+"""The methods that DMTE is compared with, one file each."""
 
 from collections.abc import Mapping
 from types import MappingProxyType

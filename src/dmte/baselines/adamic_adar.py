@@ -1,8 +1,8 @@
-"""Shared neighbors, rare ones counting more: the structure alone (Adamic and Adar 2003).
+"""Shared neighbors weighted by their degrees (Adamic and Adar 2003).
 
     score(i, j) = Σ_k 1 / ln d_k over the vertices k linked to both
 
-Directions and weights are passed over. A vertex without edges shares nothing and scores 0.
+Directions and weights of edges are ignored. A vertex without edges scores 0.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from dmte.network.textual_network import adjacency_matrix
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedNeighbors:
-    """Which vertices are linked, and how much each counts as a shared neighbor."""
+    """Linked pairs, and the weight of every vertex as a shared neighbor."""
 
     linked: sp.csr_array
     importance: Float[np.ndarray, " vertices"]
@@ -35,13 +35,13 @@ class AdamicAdar:
     """Shared neighbors weighted by the inverse logarithm of their degree."""
 
     def fit(self, network: TextualNetwork, seed: int) -> SharedNeighbors:  # noqa: ARG002
-        """Count the neighbors of every vertex; nothing is drawn."""
+        """Count the neighbors of every vertex; ignores the seed."""
         edges = network.edges[network.edges[:, 0] != network.edges[:, 1]]
         ones = torch.ones(len(edges), dtype=torch.float64)
         linked = adjacency_matrix(edges, ones, network.num_vertices, directed=False)
         linked.data[:] = 1.0
         degrees = linked.sum(axis=1)
-        # A neighbor shared by two vertices has a degree of at least two.
+        # A shared neighbor has a degree of at least two.
         importance = np.divide(
             1.0, np.log(np.maximum(degrees, 1)), out=np.zeros_like(degrees), where=degrees > 1
         )

@@ -1,31 +1,30 @@
 """CENE, content-enhanced network embedding (Sun, Guo, Ding and Liu 2016).
 
-A text is a vertex of a second kind, linked to the vertex it belongs to. A vertex i has a vector u_i
-for the edges that leave it and v_i for those that reach it, a text has x_i, what an encoder makes
-of its words. Minimized is α L_vertices + (1 - α) L_contents, by negative sampling:
+A text is a vertex of a second kind, linked to its own vertex. A vertex i has a vector u_i for
+outgoing edges and v_i for incoming ones; a text has x_i, the encoding of its words. The loss is
+α L_vertices + (1 - α) L_contents, by negative sampling:
 
     L_vertices = -(1/S) Σ_ij s_ij (log σ(u_i · v_j) + K E_{n ~ P_n} log σ(-u_i · v_n))
     L_contents = -(1/T) Σ_i (log σ(z_i · x_i) + K' E_n log σ(-z_i · x_n)),    z_i = u_i ⊕ v_i
 
-with S the sum of all s_ij, T the number of texts, P_n(v) ∝ d_v^{3/4} and d the in-degree, n in the
-second line uniform over the other texts, and an undirected edge standing for both its directions.
-The vectors z are the result.
+with S the sum of all s_ij, T the number of texts, P_n(v) ∝ d_v^{3/4} and d the in-degree. In the
+second line n is uniform over the other texts. An undirected edge counts in both directions. The
+result is z.
 
 The encoders are the paper's three: the average of the word vectors, a GRU, and GRUs in both
-directions, whose hidden states are averaged. That u and v are kept apart, that z is both side by
-side, that the loss is logistic, and that α is the share of edges among the links learned from,
-however many there are of each kind, is how a program that appears to be the authors' own (DLNE, in
-C++) has it. Where ours differs:
+directions with averaged hidden states. Four points follow DLNE, a C++ program that appears to be
+the authors' own: u and v are separate, z concatenates them, the loss is logistic, and α is the
+share of edges among the links whatever their numbers. Differences:
 
-- The paper makes every sentence a vertex. Cora's and HepTh's texts came without any punctuation and
-  all but a few of DBLP's are one title, so sentences cannot be told apart: a text is one vertex.
-- Negatives are shared: the texts of a step are each other's negatives, and the edges of a step
-  share the vertices drawn for it. Each counts so much that the expectation is the one above.
-- Steps are Adam's, on the sum over many links; there it is plain descent, link by link.
-- Word vectors start at random; the authors' scripts start from vectors trained beforehand.
+- The paper makes every sentence a vertex, ours every text: Cora's and HepTh's texts have no
+  punctuation, and nearly all of DBLP's are one title.
+- The texts of a step are each other's negatives, and its edges share the vertices drawn for it.
+  Weights keep the expectation above.
+- Steps are Adam's on many links, not plain descent link by link.
+- Word vectors start at random; the authors' scripts start from pretrained ones.
 
-A vertex without edges takes part through its text: z_i is then what L_contents alone makes of it.
-A vertex without words learns from its edges alone, and one with neither has the zero vector.
+A vertex without edges learns z_i from L_contents alone, one without words from its edges alone; one
+with neither has the zero vector.
 """
 
 import math
@@ -40,7 +39,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
-from dmte.baselines.skipgram import Noise, require_positive, small_vectors
+from dmte.baselines.skipgram import Noise, require_even, require_positive, small_vectors
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.kernels.adam import Adam
@@ -57,11 +56,11 @@ CONTENT_ENCODERS: Mapping[str, type[TextEncoder[Any, Any]]] = MappingProxyType(
 """The paper's three encoders, by the value of ``Cene.encoder``."""
 
 UPDATES_PER_EPOCH = 8
-"""Steps per pass over all links, whatever the size of the network between the two limits below."""
-SMALLEST_BATCH = 16  # Texts per step at least, since they are each other's negatives.
-LARGEST_BATCH = 1 << 14  # Texts or edges per step at most, which bounds the memory.
+"""Steps per pass over all links, within the two limits below."""
+SMALLEST_BATCH = 16  # Fewest texts per step, since they are each other's negatives.
+LARGEST_BATCH = 1 << 14  # Most texts or edges per step, which bounds the memory.
 CHUNK = 512  # Texts that are each other's negatives.
-SHARED_DRAWS = 256  # Vertices drawn per step as the negatives of all its edges.
+SHARED_DRAWS = 256  # Vertices per step that are negatives of all its edges.
 
 
 def vertices_loss(
@@ -90,7 +89,7 @@ def contents_loss(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Links:
-    """Everything to be learned: directed edges with weights, and the vertices that have words."""
+    """Directed edges with weights, and the vertices that have words."""
 
     sources: Int[Tensor, " edges"]
     targets: Int[Tensor, " edges"]
@@ -99,7 +98,7 @@ class Links:
 
     @classmethod
     def of(cls, network: TextualNetwork, tokens: TokenizedTexts) -> "Links":
-        """Return the links of both kinds."""
+        """Collect the links of both kinds."""
         entries = network.adjacency().tocoo()
         return cls(
             torch.from_numpy(entries.row.astype(np.int64)),
@@ -110,7 +109,7 @@ class Links:
 
     @property
     def num_updates(self) -> int:
-        """How many steps make one pass."""
+        """The number of steps in a pass."""
         num_edges, num_texts = len(self.sources), len(self.with_words)
         enough_texts = (num_texts or num_edges) // SMALLEST_BATCH
         bounded = math.ceil(max(num_edges, num_texts) / LARGEST_BATCH)
@@ -119,20 +118,15 @@ class Links:
     def batches(
         self, generator: torch.Generator
     ) -> list[tuple[Int[Tensor, " some_edges"], Int[Tensor, " some_texts"]]]:
-        """Return one pass in a new order: numbers of edges, and vertices with words, per step."""
+        """Shuffle a pass: the numbers of edges and the vertices with words, per step."""
         edges = torch.randperm(len(self.sources), generator=generator)
-        texts = torch.randperm(len(self.with_words), generator=generator)
-        return list(
-            zip(
-                edges.tensor_split(self.num_updates),
-                self.with_words[texts].tensor_split(self.num_updates),
-                strict=True,
-            )
-        )
+        texts = self.with_words[torch.randperm(len(self.with_words), generator=generator)]
+        each = (links.tensor_split(self.num_updates) for links in (edges, texts))
+        return list(zip(*each, strict=True))
 
 
 class CeneTrainer:
-    """The vectors and the encoder while they are learned."""
+    """Learns the vectors and the encoder."""
 
     def __init__(self, network: TextualNetwork, method: "Cene", seed: int) -> None:
         keep_freed_memory()
@@ -142,7 +136,7 @@ class CeneTrainer:
         in_degrees = torch.zeros(network.num_vertices, dtype=torch.float64)
         in_degrees.index_add_(0, self.links.targets, self.links.weights)
         self._noise = Noise(in_degrees)
-        # All edges together count as much as all texts, so that α alone decides between them.
+        # All edges together weigh as much as all texts, so that α alone sets the balance.
         scale = len(self.links.with_words) / self.links.weights.sum()
         self._weights = (self.links.weights * (scale or 1)).float()
         is_learned = torch.zeros(network.num_vertices, 1)
@@ -163,7 +157,7 @@ class CeneTrainer:
         rate: float,
         generator: torch.Generator,
     ) -> None:
-        """Make one step on some edges and the texts of some vertices, at least one of either."""
+        """Make one step on edges and the texts of vertices; one of them may be empty."""
         self._optimizer.groups[0].rate = rate
         self._optimizer.zero_grad()
         self.loss(edges, texts, generator).backward()
@@ -175,7 +169,7 @@ class CeneTrainer:
         texts: Int[Tensor, " some_texts"],
         generator: torch.Generator,
     ) -> Float[Tensor, ""]:
-        """Return what these links add to T (α L_vertices + (1 - α) L_contents)."""
+        """Return the terms of these links in T (α L_vertices + (1 - α) L_contents)."""
         share, total = self._method.edge_share, self.vectors.new_zeros(())
         if len(edges):
             total = total + share * self._vertices_loss(edges, generator)
@@ -215,29 +209,29 @@ class Cene:
     """The width of a vector, half of it for u and half for v; DMTE's paper compares all methods at
     200, and the authors' program has 200 or 300."""
     encoder: str = "word-average"
-    """What makes a vector of a text: word-average, rnn or birnn; the first is much the fastest."""
+    """The text encoder: word-average (by far the fastest), rnn or birnn."""
     edge_share: float = 0.2
-    """α, how much the edges count against the texts. Most of the authors' scripts have 0.5. On
-    edges held back from the training edges of Cora's split 100 (55 %, one seed; published and
-    strict) 0.5 gave an AUC of 90.1 and 86.1, 0.3 gave 90.5 and 88.6, 0.2 gave 90.6 and 89.4, 0.1
-    gave 89.5 and 88.9. That we looked for a better one was owed to test splits of Cora, where 0.5
-    did badly once vertices without edges were asked about."""
+    """α, the weight of edges against texts. Most of the authors' scripts have 0.5. On edges held
+    out from the training edges of Cora's split 100 (55 %, one seed; published and strict) 0.5 gave
+    an AUC of 90.1 and 86.1, 0.3 gave 90.5 and 88.6, 0.2 gave 90.6 and 89.4, 0.1 gave 89.5 and 88.9.
+    The search began because 0.5 did badly on test splits of Cora that include vertices without
+    edges."""
     num_negatives: int = 1
-    """Negatives per edge, K; as many as in DMTE's and CANE's papers. The authors' scripts have 15,
-    and 35 for K' below: there, at α = 0.5, 85.8 and 77.9. With 5 it was 87.9 and 83.4."""
+    """Negatives per edge, K; as in DMTE's and CANE's papers. The authors' scripts have 15, and 35
+    for K' below: on the same edges, at α = 0.5, 85.8 and 77.9. With 5 it was 87.9 and 83.4."""
     num_content_negatives: int = 5
-    """Negatives per text, K'; there, at α = 0.5, 1 gave 90.7 and 83.7, 15 gave 89.6 and 87.2."""
+    """Negatives per text, K'; on the same edges, at α = 0.5, 1 gave 90.7 and 83.7, 15 gave 89.6 and
+    87.2."""
     epochs: int = 60
-    """Passes over all links; in earlier trials there the AUC had settled after 40."""
+    """Passes over all links; in earlier trials there the AUC converged after 40."""
     learning_rate: float = 0.01
-    """Where Adam's step size starts, to fall to zero linearly; in the same trials 0.001 was too
-    small to learn within 100 epochs, 0.02 and 0.03 did worse."""
+    """Adam's initial step size, decayed linearly to zero; in the same trials 0.001 was too small to
+    learn within 100 epochs, 0.02 and 0.03 did worse."""
 
     def __post_init__(self) -> None:
-        for name in ("dim", "num_negatives", "num_content_negatives", "epochs", "learning_rate"):
-            require_positive(name, getattr(self, name))
-        if self.dim % 2:
-            raise ConfigError(f"dim must be even, half each for u and v, not {self.dim}")
+        counts = ("num_negatives", "num_content_negatives", "epochs")
+        require_positive(self, "dim", *counts, "learning_rate")
+        require_even(self.dim)
         if not 0 <= self.edge_share <= 1:
             raise ConfigError(f"edge_share must be from 0 to 1, not {self.edge_share}")
         if self.encoder not in CONTENT_ENCODERS:

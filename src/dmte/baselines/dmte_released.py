@@ -1,36 +1,35 @@
 """The model of the program that DMTE's authors released, which differs from the paper's.
 
-It was written anew from reading revision 09264b6 of dylanz0426/DMTE on GitHub. B holds the shares
-of the words in a text that is cut at 300 words, or filled up to them with one pad word whose vector
-is learned like any other; P is a part of the transition matrix:
+Reimplemented from revision 09264b6 of dylanz0426/DMTE on GitHub. B holds the shares of words in
+texts that are cut or padded to 300 words; the pad word's vector is learned like any other. P is a
+part of the transition matrix:
 
     X = tanh(B E_w)        V_t = Σ_h λ_h P_h X W_h        P_0 = I, P_1 = P, P_2 = P ⊙ P
     V_s = E_s, rows longer than 1 scaled to length 1      U_s = Σ_h λ_h P_h V_s
 
-Minimized is a sum over the lines (a, b) of the edge list in both directions, with the same negative
+The loss is a sum over the lines (a, b) of the edge list in both directions, with the same negative
 n in both, P_n(v) ∝ d_v^{3/4}, and with ε = 0.001:
 
     L = -Σ_ab Σ α (log(σ(x_a · y_b) + ε) + log(σ(-x_a · y_n) + ε))
 
-where x · y is v^t · v^t, u^s · v^s, u^s · v^t and v^t · v^s, with α = 0.7, 1, 0.1 and 0.1. What is
-not as in the paper:
+with x · y one of v^t · v^t, u^s · v^s, u^s · v^t and v^t · v^s, and α = 0.7, 1, 0.1 and 0.1.
+Differences from the paper:
 
-- W_h is a dense matrix per hop, there are three hops, and tanh comes before the diffusion;
-- the second power of P is taken entry by entry;
-- P takes a linked pair for one edge in both directions, whatever its weight and direction, and a
-  step sees of it only the rows and columns of its first ends, for these, and those of its second
-  ends, for those. A vertex that is the end of k lines of a step has k rows there, and k columns.
-  The texts of negatives are mixed by the P of the first ends, in whose places they stand;
-- the lines are learned from as they were given, repeated ones and self-loops as well, and each
-  epoch leaves out those that do not fill a batch of 256.
+- W_h is a dense matrix per hop, there are three hops, and tanh precedes the diffusion.
+- The second power of P is taken entry by entry.
+- P ignores weights and directions of edges. A step has two blocks of P: rows and columns of its
+  first ends, and those of its second ends. A vertex that is an end of k lines of a step has k rows
+  and k columns there. Texts of negatives are mixed by the block of the first ends, in their places.
+- Repeated lines and self-loops are kept, and each epoch drops lines that do not fill a batch of
+  256.
 
-A vertex is the mean of v^t ⊕ v^s over the lines that it is an end of, in the batches of the last
-epoch, the last of them filled up with the first lines. A vertex without edges has no vector there
-and the zero vector here. Ours differs in what a word is (see ``words``), and in that fewer lines
-than fill a batch are one.
+A vertex is the mean of v^t ⊕ v^s over its lines in the batches of the last epoch; the last batch is
+filled with the first lines. A vertex without edges has no vector there and the zero vector here.
+Ours also differs in tokenization (see ``tokenize``), and a network with fewer lines than a batch is
+one batch.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,7 +37,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from dmte.baselines.skipgram import require_positive
+from dmte.baselines.cane.method import RELEASED_WEIGHTS
+from dmte.baselines.skipgram import require_even, require_positive
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.kernels.adam import Adam
@@ -56,14 +56,14 @@ from dmte.training.negative_sampling import NOISE_POWER, NegativeSampler
 from dmte.training.objective import Scores, score_edges, weighted_sum
 
 OFFSET = 0.001
-"""ε, which bounds what a pair can cost; from the authors' released code."""
+"""ε, which bounds the loss of a pair; from the authors' released code."""
 LONGEST_ROW = 1.0  # Of V_s; from the authors' released code.
 
 Rows = Float[Tensor, "rows dim"]
 
 
 def padded_bag(texts: TokenizedTexts, max_words: int) -> sp.csr_array:
-    """Return B: the share of every word in a text of ``max_words``, the last one the pad word.
+    """Return B: the share of every word in a text of ``max_words``; the last column is padding.
 
     >>> _, texts = tokenized(["red fox", "red red red fox fox", ""])
     >>> padded_bag(texts, max_words=4).toarray().tolist()
@@ -77,7 +77,7 @@ def padded_bag(texts: TokenizedTexts, max_words: int) -> sp.csr_array:
 
 
 def unweighted_transition(edges: Int[Tensor, "edges 2"], num_vertices: int) -> sp.csr_array:
-    """Return P of vertices that all have an edge: one per linked pair, in rows that sum to one.
+    """Return P without weights, for vertices that all have an edge; rows sum to one.
 
     >>> unweighted_transition(torch.tensor([[0, 1], [1, 0], [1, 1]]), 2).toarray().tolist()
     [[0.0, 1.0], [0.5, 0.5]]
@@ -97,7 +97,7 @@ def part_losses(scores: Scores) -> Float[Tensor, " parts"]:
 
 
 class ReleasedTrainer:
-    """The parameters while they are learned; vertices that have an edge are numbered anew."""
+    """Learns the parameters; vertices with an edge are renumbered."""
 
     def __init__(self, network: TextualNetwork, method: "ReleasedDmte", seed: int) -> None:
         keep_freed_memory()
@@ -112,7 +112,7 @@ class ReleasedTrainer:
         generator = generator_for(seed, "released start")
         self.words = truncated_gaussian(self.bag.shape[1], method.word_dim, generator)
         num_rows = len(method.hop_weights) * method.word_dim
-        # W_0, W_1, ... one below the other.
+        # W_0, W_1, ... stacked.
         self.filters = truncated_gaussian(num_rows, method.half, generator)
         self.structure = truncated_gaussian(num_members, method.half, generator)
         self.parameters = [self.words, self.filters, self.structure]
@@ -120,16 +120,16 @@ class ReleasedTrainer:
 
     @property
     def batch_size(self) -> int:
-        """Lines per step: all of them if they do not fill a batch."""
+        """Lines per step; all lines if they do not fill a batch."""
         return min(self.method.batch_size, len(self.edges))
 
     def batches(self, epoch: int) -> tuple[Int[Tensor, " batch"], ...]:
-        """Return the lines of an epoch in a new order, but for those that do not fill a batch."""
+        """Shuffle the lines of an epoch, and drop those that do not fill a batch."""
         batches: tuple[Tensor, ...] = self._order(epoch).split(self.batch_size)
         return batches[: len(self.edges) // self.batch_size]
 
     def last_batches(self) -> tuple[Int[Tensor, " batch"], ...]:
-        """Return those of the last epoch, and the lines left out filled up with the first."""
+        """Return the batches of the last epoch; the last is filled with the first lines."""
         order = self._order(self.method.epochs - 1)
         filled = torch.cat([order, order[: -len(order) % self.batch_size]])
         batches: tuple[Tensor, ...] = filled.split(self.batch_size)
@@ -164,7 +164,7 @@ class ReleasedTrainer:
     def halves(
         self, ends: Int[Tensor, "2 batch"], negatives: Int[Tensor, " others"]
     ) -> tuple[Rows, Rows, Rows]:
-        """Return V_t, V_s and U_s of the first ends, the second ends and the negatives, if any."""
+        """Return V_t, V_s and U_s of the first ends, the second ends and the negatives."""
         vertices, places = torch.cat([*ends, negatives]).unique(return_inverse=True)
         powers = self.powers(ends, with_negatives=len(negatives) > 0)
         bag = SparseMatrix.from_scipy(self.bag[vertices.numpy()], torch.float32)
@@ -175,12 +175,12 @@ class ReleasedTrainer:
         return text, structure, torch.stack(self._hops(powers, structure)).sum(dim=0)
 
     def powers(self, ends: Int[Tensor, "2 batch"], *, with_negatives: bool) -> list[SparseMatrix]:
-        """Return P_1, P_2, ... of the rows of a step: those of first and second ends never meet."""
+        """Return P_1, P_2, ... of the rows of a step; first and second ends are separate blocks."""
         first, second = (self.transition[side][:, side] for side in ends.numpy())
         blocks = [first, second, first] if with_negatives else [first, second]
-        apart = sp.csr_array(sp.block_diag(blocks, format="csr"))
+        diagonal = sp.csr_array(sp.block_diag(blocks, format="csr"))
         hops = range(1, len(self.method.hop_weights))
-        return [SparseMatrix.from_scipy(apart.power(hop), torch.float32) for hop in hops]
+        return [SparseMatrix.from_scipy(diagonal.power(hop), torch.float32) for hop in hops]
 
     def _hops(self, powers: list[SparseMatrix], table: Rows) -> list[Rows]:
         """Return λ_h P_h of a table, hop by hop."""
@@ -190,7 +190,7 @@ class ReleasedTrainer:
 
     @torch.no_grad()
     def result(self) -> Embedding:
-        """Return the mean of v^t ⊕ v^s over the lines that a vertex is an end of."""
+        """Average v^t ⊕ v^s over the lines of every vertex."""
         sums = torch.zeros(len(self.members), self.method.dim)
         counts = torch.zeros(len(self.members), 1)
         for batch in self.last_batches():
@@ -203,38 +203,30 @@ class ReleasedTrainer:
         return Embedding(self.network.ids, vectors, text_dim=self.method.half)
 
 
-def _released_weights() -> ObjectiveWeights:
-    return ObjectiveWeights(
-        text_text=0.7, structure_structure=1.0, structure_text=0.1, text_structure=0.1
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleasedDmte:
-    """What the authors' released program learns, to tell it from what the paper describes."""
+    """The model of the authors' released program, to compare with the paper's."""
 
     dim: int = 200
     """The width of a vector, half of it text and half structure (the authors' released code)."""
     word_dim: int = 200
     """The width of a word's vector (the authors' released code)."""
     max_words: int = 300
-    """Words that a text is cut at or filled up to (the authors' released code)."""
+    """Words that a text is cut or padded to (the authors' released code)."""
     hop_weights: tuple[float, ...] = (1.0, 0.3, 0.1)
     """The importance λ of P_0, P_1, P_2, ..., one number per hop (the authors' released code)."""
-    objective: ObjectiveWeights = field(default_factory=_released_weights)
-    """α, how much each part counts (the authors' released code)."""
+    objective: ObjectiveWeights = RELEASED_WEIGHTS
+    """α, the weights of the parts (the authors' released code)."""
     epochs: int = 200
     """Passes over the lines of the edge list (the authors' released code)."""
     batch_size: int = 256
-    """Lines per step, which decide how much of P there is (the authors' released code)."""
+    """Lines per step, which also set the size of the blocks of P (the authors' released code)."""
     learning_rate: float = 0.001
     """Adam's step size (the authors' released code)."""
 
     def __post_init__(self) -> None:
-        for name in ("word_dim", "max_words", "epochs", "batch_size", "learning_rate"):
-            require_positive(name, getattr(self, name))
-        if self.dim < 2 or self.dim % 2:
-            raise ConfigError(f"dim must be even, half for text, and at least 2, not {self.dim}")
+        require_positive(self, "word_dim", "max_words", "epochs", "batch_size", "learning_rate")
+        require_even(self.dim)
         if not self.hop_weights:
             raise ConfigError("hop_weights must have at least one number, that of P_0")
 

@@ -1,16 +1,16 @@
-"""Latent semantic analysis (Deerwester et al. 1990): the text alone, or diffused and not learned.
+"""Latent semantic analysis (Deerwester et al. 1990) of the texts, plain or diffused.
 
-The TF-IDF matrix, its best approximation of rank d, and one vector per text:
+The TF-IDF matrix B is approximated with rank d, which gives one vector per text:
 
     B ≈ U Σ Vᵀ        X = U Σ = B V        lsa: X        lsa-diffused: Σ_h λ_h P^h X
 
 Every vector is divided by its length, so a dot product is a cosine. The singular vectors come from
-random projection (Halko et al. 2011): on Cora and DBLP as fast as SciPy's exact solver, with an AUC
-within 0.3 of it (diffused, 0.1), and, unlike it, for matrices of any rank and shape.
+random projection (Halko et al. 2011). On Cora and DBLP it is as fast as SciPy's exact solver, with
+an AUC within 0.3 (diffused, 0.1), and it takes matrices of any rank and shape.
 
 An empty text has the zero vector; diffused, that of its neighbors. A vertex without edges keeps its
-own text. Memory is about 7 N d numbers of 8 bytes (DBLP: 360 MB), time eight products with B and
-back and the decompositions of thin matrices between them (DBLP: 6 s on one thread).
+own text. Memory is about 7 N d numbers of 8 bytes (DBLP: 360 MB). Time is that of eight products
+with B and Bᵀ and thin decompositions between them (DBLP: 6 s on one thread).
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from dmte.network import TextualNetwork
 from dmte.text.tfidf import strongest_directions
 
 HOP_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
-"""λ of texts that are diffused and not learned."""
+"""λ of diffused texts without training."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,19 +42,19 @@ class Lsa:
     """The width of a vector (100 in the experiments of Deerwester et al. 1990)."""
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
-        """Reduce the words of every text; the edges are not looked at."""
+        """Reduce the words of every text; ignores the edges."""
         features = latent_features(damped_words(network.texts), self.dim, seed)
         return Embedding(network.ids, normalize(features).float(), text_dim=self.dim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LsaDiffused:
-    """The same, mixed with the texts of the neighbors; nothing is learned."""
+    """LSA diffused over the edges; nothing is learned."""
 
     dim: int = 100
     """The width of a vector; as of ``Lsa``."""
     hop_weights: Sequence[float] = HOP_WEIGHTS
-    """λ_h of every hop, P^0 included; no paper's, but from a trial on Cora."""
+    """λ_h of every hop, P^0 included; from a trial on Cora."""
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
         """Reduce the words of every text and diffuse them over the edges."""
@@ -63,14 +63,12 @@ class LsaDiffused:
 
 
 def diffuse_texts(
-    network: TextualNetwork,
-    features: Float[Tensor, "vertices dim"],
-    hop_weights: Sequence[float],
+    network: TextualNetwork, features: Float[Tensor, "vertices dim"], hop_weights: Sequence[float]
 ) -> Embedding:
     """Return Σ_h λ_h P^h X, every vector divided by its length.
 
     Raises:
-        ConfigError: There are no weights.
+        ConfigError: ``hop_weights`` is empty.
     """
     if not hop_weights:
         raise ConfigError("hop_weights must hold at least one weight; (1.0,) is no diffusion")
@@ -80,10 +78,10 @@ def diffuse_texts(
 
 
 def damped_words(texts: Sequence[str]) -> sp.csr_array:
-    """Return the words as LSA weighs them: a repeated one by the logarithm of how often it stands.
+    """Weigh words for LSA: repeated ones by the logarithm of their count.
 
-    So did Dumais (1991), with entropy for N_w. Diffused, it gained 0.4 points of AUC over counts on
-    Cora and 0.6 on HepTh (edges held back from training edges, strict, 55 %, three seeds), which
+    Dumais (1991) does so, with entropy for N_w. Diffused, it gained 0.4 points of AUC over counts
+    on Cora and 0.6 on HepTh (edges held out from training edges, strict, 55 %, three seeds), which
     confirmed a choice first made on test splits of Cora.
     """
     return tfidf_vectors(texts, damped=True)
@@ -95,5 +93,5 @@ def latent_features(words: sp.csr_array, dim: int, seed: int) -> Float[Tensor, "
     Raises:
         ConfigError: ``dim`` is below 1.
     """
-    # B V is U Σ, and exactly zero for an empty text, where U Σ is rounding noise of any angle.
+    # For an empty text B V is exactly zero, while U Σ would be rounding noise.
     return torch.from_numpy(words @ strongest_directions(words, dim, seed))

@@ -1,7 +1,4 @@
-"""Random vectors: the floor every method must beat.
-
-Every vertex gets d independent standard Gaussian numbers, one without edges or text like any other.
-"""
+"""Random vectors, a lower bound: d independent standard Gaussian numbers per vertex."""
 
 from dataclasses import dataclass
 
@@ -15,7 +12,7 @@ from dmte.runtime.seeding import generator_for
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomVectors:
-    """Gaussian vectors, which know nothing of the network."""
+    """Gaussian vectors, independent of the network."""
 
     dim: int = 200
     """The width of a vector; the paper's."""

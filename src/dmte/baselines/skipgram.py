@@ -5,13 +5,16 @@ other position at most a window away, with vertex j, add to the objective, which
 
     log σ(u_i · c_j) + K E_{n ~ P_n} log σ(-u_i · c_n)        P_n(v) ∝ visits_v^{3/4}
 
-All products within one walk are two small matrix products, which is what makes this fast without
-compiled code. For that, the positions of a walk share their negatives: M are drawn per walk and
-each counts K / M per pair, so the expectation is the same. The second difference from word2vec
-is the optimizer: updates of many walks are added up and scaled by AdaGrad (Duchi et al. 2011),
-because plain steps added up diverge. The third is that word2vec shrinks the window at random, so
-that what is near counts more; here every distance counts alike, as in DeepWalk's Algorithm 2. A
-vertex no walk visits keeps the vector zero.
+Differences from word2vec:
+
+- The positions of a walk share M negatives, each weighted K / M, so the expectation is the same.
+  All products of a walk become two small matrix products, which is fast without compiled code.
+- Gradients of many walks are summed and scaled by AdaGrad (Duchi et al. 2011); summed plain steps
+  diverge.
+- All distances within the window count alike, as in DeepWalk's Algorithm 2. Word2vec shrinks the
+  window at random.
+
+A vertex that no walk visits has the zero vector.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,16 +34,16 @@ from dmte.runtime.seeding import generator_for
 from dmte.training.negative_sampling import NOISE_POWER
 
 ENDED = -1
-"""Stands in a walk after its last vertex."""
+"""Fills a walk after its last vertex."""
 UPDATES_PER_PASS = 32
-"""Updates while every vertex starts one walk, whatever the size of the network."""
-CHUNK = 32  # Walks whose rows stay in the cache together; 16 to 128 were alike on Cora.
-EPSILON = 1e-8  # Keeps AdaGrad from dividing by zero.
-FEW_ROWS = 0.25  # Of a table, up to which a step picks out its rows, in no more memory.
+"""Updates per pass, in which one walk starts at every vertex."""
+CHUNK = 32  # Walks whose rows fit in the cache; 16 to 128 were alike on Cora.
+EPSILON = 1e-8  # Avoids division by zero in AdaGrad.
+FEW_ROWS = 0.25  # Use sparse row updates below this share of changed rows; no more memory.
 
 
 class AdagradTable:
-    """A table of vectors, the gradient collected for it, and AdaGrad's sum of squares."""
+    """A table of vectors with its accumulated gradient and AdaGrad's sum of squares."""
 
     def __init__(self, values: Float[Tensor, "rows dim"]) -> None:
         self.values = values
@@ -51,18 +54,18 @@ class AdagradTable:
     def collect(
         self, rows: Int[Tensor, " some"], gradient: Float[Tensor, "some dim"], weight: float = 1.0
     ) -> None:
-        """Add ``weight`` times to the gradient of ``rows``, which may name a row more than once."""
+        """Add ``weight`` times the gradient of ``rows``; a row may occur more than once."""
         self._gradient.index_add_(0, rows, gradient, alpha=weight)
         self._is_touched.index_fill_(0, rows, value=True)
 
     def climb(self, rate: float) -> None:
-        """Step along the collected gradient, and forget it."""
+        """Step along the accumulated gradient and reset it."""
         rows = self._is_touched.nonzero().squeeze(1)
         if len(rows) > FEW_ROWS * len(self.values):
             _climb(self.values, self._gradient, self._squares, rate)
             self._gradient.zero_()
         else:
-            # The same to the bit: a row without gradient would stay as it is.
+            # Equal to the bit: a row without gradient does not change.
             tables = (self.values, self._gradient, self._squares)
             values, gradient, squares = (table.index_select(0, rows) for table in tables)
             _climb(values, gradient, squares, rate)
@@ -83,10 +86,10 @@ def _climb(
 
 
 class Noise:
-    """Draws vertices from P_n(v) ∝ count_v^{3/4}; one of count zero is never drawn."""
+    """Draws vertices from P_n(v) ∝ count_v^{3/4}, never one of count zero."""
 
     def __init__(self, counts: Float[Tensor, " vertices"] | Int[Tensor, " vertices"]) -> None:
-        # Only what can be drawn stands on the line, so that rounding cannot hit anything else.
+        # Without the vertices of count zero, which rounding could otherwise hit.
         self._drawable = counts.nonzero().squeeze(1)
         self._ends = (counts[self._drawable].to(torch.float64) ** NOISE_POWER).cumsum(0)
 
@@ -97,18 +100,18 @@ class Noise:
         return self._drawable[drawn.clamp_(max=len(self._ends) - 1)]
 
 
-class WalkGradients(NamedTuple):
-    """How the objective of some walks grows with the vectors of their positions and negatives."""
+class Gradients(NamedTuple):
+    """Gradients of an objective by the vectors u, their contexts and the negatives."""
 
-    inputs: Float[Tensor, "walks length dim"]
-    contexts: Float[Tensor, "walks length dim"]
-    negatives: Float[Tensor, "walks draws dim"]
+    inputs: Float[Tensor, "..."]
+    contexts: Float[Tensor, "..."]
+    negatives: Float[Tensor, "..."]
 
 
 def pair_weights(
     walked: Bool[Tensor, "walks length"], window: int
 ) -> Float[Tensor, "walks length length"]:
-    """Return a one for every two different positions of a walk within the window, else zero.
+    """Mark every two different positions of a walk within the window by one, others by zero.
 
     >>> pair_weights(torch.tensor([[True, True, True, False]]), window=1).int().tolist()
     [[[0, 1, 0, 0], [1, 0, 1, 0], [0, 1, 0, 0], [0, 0, 0, 0]]]
@@ -121,7 +124,7 @@ def pair_weights(
 
 @cache
 def _near(length: int, window: int) -> Float[Tensor, "length length"]:
-    """Return the weights of a walk that does not end; kept, as nearly all walks are alike."""
+    """Return the weights of a walk of full length, as nearly all are."""
     position = torch.arange(length)
     distance = (position.unsqueeze(1) - position).abs()
     return ((distance > 0) & (distance <= window)).float()
@@ -133,13 +136,13 @@ def walk_gradients(
     negatives: Float[Tensor, "walks draws dim"],
     weights: Float[Tensor, "walks length length"],
     num_negatives: int,
-) -> WalkGradients:
+) -> Gradients:
     """Return the gradients of Σ_ij w_ij (log σ(u_i · c_j) + K/M Σ_n log σ(-u_i · c_n))."""
     attraction = torch.bmm(inputs, contexts.transpose(1, 2)).neg_().sigmoid_().mul_(weights)
     repulsion = torch.bmm(inputs, negatives.transpose(1, 2)).sigmoid_()
     share = -num_negatives / negatives.shape[1]
     repulsion.mul_(weights.sum(dim=2, keepdim=True).mul_(share))
-    return WalkGradients(
+    return Gradients(
         torch.bmm(attraction, contexts).baddbmm_(repulsion, negatives),
         torch.bmm(attraction.transpose(1, 2), inputs),
         torch.bmm(repulsion.transpose(1, 2), inputs),
@@ -147,13 +150,13 @@ def walk_gradients(
 
 
 def small_vectors(num_rows: int, dim: int, generator: torch.Generator) -> Float[Tensor, "rows dim"]:
-    """Return vectors uniform in ±1/2d, where word2vec and LINE start."""
+    """Draw vectors uniform in ±1/2d, the start of word2vec and LINE."""
     return (torch.rand(num_rows, dim, generator=generator) - 0.5) / dim
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkipGram:
-    """The settings of skip-gram; see DeepWalk and Node2Vec for where they come from."""
+    """The settings of skip-gram; DeepWalk and Node2Vec document their sources."""
 
     dim: int
     window: int
@@ -161,8 +164,7 @@ class SkipGram:
     learning_rate: float
 
     def __post_init__(self) -> None:
-        for name in ("dim", "window", "num_negatives", "learning_rate"):
-            require_positive(name, getattr(self, name))
+        require_positive(self, "dim", "window", "num_negatives", "learning_rate")
 
     def fit(
         self,
@@ -171,37 +173,43 @@ class SkipGram:
         num_vertices: int,
         seed: int,
     ) -> Float[Tensor, "vertices dim"]:
-        """Return the vectors u after learning from every pass once.
+        """Learn the vectors u, reading every pass once.
 
-        The noise is made from the visits of the first pass, so no pass is kept.
+        The noise counts the visits of the first pass, so no pass has to be kept.
         """
-        trainer: SkipGramTrainer | None = None
+        vectors = torch.zeros(num_vertices, self.dim)
         for number, walks in enumerate(passes):
-            if trainer is None:
-                trainer = SkipGramTrainer(self, walks, num_vertices, seed)
+            if number == 0:
+                visits = count_visits(walks, num_vertices)
+                start = small_vectors(
+                    num_vertices, self.dim, generator_for(seed, "skip-gram start")
+                )
+                vectors = start * (visits > 0).unsqueeze(1)
+                inputs = AdagradTable(vectors)
+                reader = WalkReader(self, inputs, visits)
             generator = generator_for(seed, "skip-gram negatives", number)
             batches = split_pass(walks)
             for step, batch in enumerate(batches):
-                trainer.collect(batch, generator)
-                trainer.climb((number + step / len(batches)) / num_passes)
-        if trainer is None:
-            return torch.zeros(num_vertices, self.dim)
-        return trainer.vectors()
+                reader.collect(batch, generator)
+                rate = self.learning_rate * (1 - (number + step / len(batches)) / num_passes)
+                inputs.climb(rate)
+                reader.climb(rate)
+        return vectors
 
 
-def split_pass(of_a_pass: Tensor) -> Sequence[Tensor]:
-    """Return the rows between one update and the next."""
-    batches: Sequence[Tensor] = of_a_pass.split(max(1, -(-len(of_a_pass) // UPDATES_PER_PASS)))
+def split_pass(rows: Tensor) -> Sequence[Tensor]:
+    """Split the rows of a pass into batches, one per update."""
+    batches: Sequence[Tensor] = rows.split(max(1, -(-len(rows) // UPDATES_PER_PASS)))
     return batches
 
 
 def count_visits(walks: Int[Tensor, "walks length"], num_vertices: int) -> Int[Tensor, " vertices"]:
-    """Return how often each vertex stands in the walks."""
+    """Count the occurrences of each vertex in the walks."""
     return torch.bincount(walks[walks != ENDED], minlength=num_vertices)
 
 
 class WalkReader:
-    """The context vectors and the noise of walks, which the vectors u learn to predict."""
+    """Context vectors and noise of walks; ``inputs``, the vectors u, learn to predict them."""
 
     def __init__(
         self, settings: SkipGram, inputs: AdagradTable, visits: Int[Tensor, " vertices"]
@@ -213,26 +221,23 @@ class WalkReader:
         self._contexts = AdagradTable(torch.zeros(len(visits), settings.dim))
 
     def collect(
-        self,
-        walks: Int[Tensor, "walks length"],
-        generator: torch.Generator,
-        weight: float = 1.0,
+        self, walks: Int[Tensor, "walks length"], generator: torch.Generator, weight: float = 1.0
     ) -> None:
-        """Add up the gradients of ``walks``, whose objective counts ``weight``."""
+        """Add the gradients of ``walks``, times ``weight``."""
         for chunk in walks.split(CHUNK) if len(walks) else ():
             self._collect_chunk(chunk, generator, weight)
 
     def climb(self, rate: float) -> None:
-        """Update the context vectors; u is its owner's to update."""
+        """Update the context vectors, but not u."""
         self._contexts.climb(rate)
 
     def _collect_chunk(
         self, walks: Int[Tensor, "walks length"], generator: torch.Generator, weight: float
     ) -> None:
         weights = pair_weights(walks != ENDED, self.settings.window)
-        # Any row will do where a walk has ended: it counts nothing.
+        # After the end of a walk any row will do, since its weight is zero.
         visited = walks.clamp(min=0).flatten()
-        # As many per walk as it is long; in one trial each, half and a quarter did worse.
+        # As many as the walk has positions; half and a quarter did worse, in one trial each.
         drawn = self._noise.draw(walks.numel(), generator)
         shape = (*walks.shape, self.settings.dim)
         gradients = walk_gradients(
@@ -247,47 +252,29 @@ class WalkReader:
         self._contexts.collect(drawn, gradients.negatives.flatten(0, 1), weight)
 
 
-class SkipGramTrainer:
-    """The vectors u and what reads the walks, while they are learned."""
-
-    def __init__(
-        self,
-        settings: SkipGram,
-        walks: Int[Tensor, "walks length"],
-        num_vertices: int,
-        seed: int,
-    ) -> None:
-        visits = count_visits(walks, num_vertices)
-        start = small_vectors(num_vertices, settings.dim, generator_for(seed, "skip-gram start"))
-        self._inputs = AdagradTable(start * (visits > 0).unsqueeze(1))
-        self._reader = WalkReader(settings, self._inputs, visits)
-
-    def vectors(self) -> Float[Tensor, "vertices dim"]:
-        """Return u of every vertex."""
-        return self._inputs.values
-
-    def collect(self, walks: Int[Tensor, "walks length"], generator: torch.Generator) -> None:
-        """Add up the gradients of ``walks``."""
-        self._reader.collect(walks, generator)
-
-    def climb(self, progress: float) -> None:
-        """Update both tables; the step size falls to zero linearly, as word2vec's."""
-        rate = self._reader.settings.learning_rate * (1 - progress)
-        self._inputs.climb(rate)
-        self._reader.climb(rate)
-
-
 def linked_vertices(network: TextualNetwork) -> Int[Tensor, " linked"]:
-    """Return the vertices that an edge leads to or from, ascending: those that get a vector."""
+    """Return the vertices with an edge, ascending; only these get a vector."""
     linked: Tensor = torch.from_numpy(np.unique(network.edges.numpy()).astype(np.int64))
     return linked
 
 
-def require_positive(name: str, value: int | float) -> None:
-    """Refuse a setting that is not above zero.
+def require_positive(method: object, *names: str) -> None:
+    """Check that settings of a method are above zero.
 
     Raises:
-        ConfigError: It is not.
+        ConfigError: A setting is zero, negative or not a number.
     """
-    if not value > 0:
-        raise ConfigError(f"{name} must be above 0, not {value}")
+    for name in names:
+        value = getattr(method, name)
+        if not value > 0:
+            raise ConfigError(f"{name} must be above 0, not {value}")
+
+
+def require_even(dim: int) -> None:
+    """Check that a vector has two halves.
+
+    Raises:
+        ConfigError: The width is odd or below 2.
+    """
+    if dim < 2 or dim % 2:
+        raise ConfigError(f"dim must be even and at least 2, for two halves, not {dim}")

@@ -1,10 +1,9 @@
-"""Word overlap: the cosine of TF-IDF vectors, the text alone.
+"""Word overlap: the cosine of TF-IDF vectors.
 
     tfidf_iw = n_iw (1 + ln((1 + N) / (1 + N_w)))
 
-with n_iw how often word w stands in text i and N_w the number of texts it stands in (the smoothed
-form of Salton and Buckley 1988 that scikit-learn uses). An empty text overlaps with nothing; edges
-are not looked at, so a vertex without any is like every other.
+with n_iw the count of word w in text i and N_w the number of texts with w (the smoothed form of
+Salton and Buckley 1988 that scikit-learn uses). An empty text scores 0. Edges are not used.
 """
 
 from collections.abc import Sequence
@@ -35,17 +34,17 @@ class WordOverlap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TfIdf:
-    """Word overlap, weighted by how rare the words are."""
+    """Word overlap, weighted by IDF."""
 
     def fit(self, network: TextualNetwork, seed: int) -> WordOverlap:  # noqa: ARG002
-        """Weigh the words of every text; nothing is drawn."""
+        """Weigh the words of every text; ignores the seed."""
         return WordOverlap(tfidf_vectors(network.texts))
 
 
 def tfidf_vectors(texts: Sequence[str], *, damped: bool = False) -> sp.csr_array:
     """Return one row per text and one column per word; rows have length 1, an empty text's zero.
 
-    Damped, a word that is repeated counts less: ln(1 + n_iw) stands in for n_iw (Dumais 1991).
+    ``damped`` replaces n_iw by ln(1 + n_iw) (Dumais 1991).
     """
     _, tokens = tokenized(texts)
     return weigh_words(tokens, idf(tokens), damped=damped)

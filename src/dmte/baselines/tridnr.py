@@ -1,25 +1,24 @@
 """TriDNR, tri-party deep network representation (Pan et al. 2016).
 
-One vector u per vertex learns to predict the vertices met on walks and the words of the vertex's
-text; where classes are handed in, the vector of a class predicts the words of its vertices:
+One vector u per vertex learns to predict the vertices on its walks and the words of its text. If
+labels are given, a vector per class predicts the words of the vertices of that class:
 
     (1 - α) Σ_walks log p(v_j | u_i) + α Σ_texts log p(w | u_i) + α Σ_given log p(w | u_class)
 
-with v_i and v_j at most a window apart. The words are shared, so a class moves its vertices
-through the words they have in common. The first sum is that of ``skipgram``, the others are that of
-``doc2vec``, all with negative sampling where the paper has a hierarchical softmax.
+with v_i and v_j at most a window apart. Words are shared, so a class affects its vertices through
+their common words. The first sum is that of ``skipgram``, the others that of ``doc2vec``, with
+negative sampling in place of the paper's hierarchical softmax.
 
-As the sums stand, their balance hangs on how many walks there are and how long. Here they are means
-over the pairs of the walks and over the words, so that α is what it says on any network. The
-vectors are one table, as in the formula. The code that the authors released differs: it trains two
-models by turns, moves the vectors of each to a mean of both, weighted by α, before its turn, and
-returns those of the texts.
+The balance of plain sums depends on the number and length of walks. Here they are means over pairs
+and over words, so α means the same on any network. The authors' released code instead alternates
+between two models: before its turn, a model's vectors are replaced by the mean of both models'
+vectors, weighted by α. It returns the vectors of the text model.
 
-The network's own labels are never looked at, since those of test vertices may be among them: only
-``TriDnr.labels`` counts. ``tridnr`` has none, and learns from walks and texts. ``tridnr-labels`` is
-the paper's whole method: classification hands it the labels of the training vertices. Link
-prediction has no such vertices, and leaves it out. Every vector is divided by its length, so a dot
-product is a cosine. A vertex without edges has a vector of its text alone, one without text a
+The network's own labels are never used, since they may include those of test vertices; only
+``TriDnr.labels`` counts. ``tridnr`` has none and learns from walks and texts. ``tridnr-labels`` is
+the paper's complete method, which classification gives the labels of the training vertices; link
+prediction has no training vertices and leaves it out. Every vector is divided by its length, so a
+dot product is a cosine. A vertex without edges has a vector of its text alone, one without text a
 vector of its walks alone, and one with neither the zero vector.
 """
 
@@ -33,13 +32,12 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.baselines.doc2vec import TextReader
-from dmte.baselines.random_walks import Walker
+from dmte.baselines.random_walks import Walker, WalkSettings
 from dmte.baselines.skipgram import (
     CHUNK,
     ENDED,
     UPDATES_PER_PASS,
     AdagradTable,
-    SkipGram,
     WalkReader,
     count_visits,
     linked_vertices,
@@ -56,7 +54,7 @@ from dmte.text import tokenized
 
 
 class Readings(NamedTuple):
-    """Which texts are read, and the row that predicts the words of each."""
+    """The texts to read, and the row that predicts the words of each."""
 
     texts: Int[Tensor, " readings"]
     rows: Int[Tensor, " readings"]
@@ -64,25 +62,25 @@ class Readings(NamedTuple):
 
     @classmethod
     def of(cls, network: TextualNetwork, labels: Sequence[tuple[str, str]]) -> "Readings":
-        """Return every text for its vertex, and those in ``labels`` once more for their class.
+        """Read every text for its vertex, and labelled ones again for their class.
 
         Raises:
-            UnknownVertexError: A label is that of no vertex.
+            UnknownVertexError: The network has no vertex with the id of a label.
         """
-        everyone = torch.arange(network.num_vertices)
+        vertices = torch.arange(network.num_vertices)
         classes = sorted({name for _, name in labels})
-        rows = {name: len(everyone) + number for number, name in enumerate(classes)}
-        again = torch.tensor([network.position(vertex) for vertex, _ in labels]).long()
-        of_classes = torch.tensor([rows[name] for _, name in labels]).long()
+        rows = {name: len(vertices) + number for number, name in enumerate(classes)}
+        labelled = torch.tensor([network.position(vertex) for vertex, _ in labels]).long()
+        class_rows = torch.tensor([rows[name] for _, name in labels]).long()
         return cls(
-            torch.cat([everyone, again]),
-            torch.cat([everyone, of_classes]),
-            len(everyone) + len(classes),
+            torch.cat([vertices, labelled]),
+            torch.cat([vertices, class_rows]),
+            len(vertices) + len(classes),
         )
 
 
 class TriDnrTrainer:
-    """The vectors of vertices and classes, and what they predict, while they are learned."""
+    """Learns the vectors of vertices and classes."""
 
     def __init__(self, method: "TriDnr", network: TextualNetwork, seed: int) -> None:
         self._method, self._seed, self._num_vertices = method, seed, network.num_vertices
@@ -110,120 +108,94 @@ class TriDnrTrainer:
         return self._inputs.values[: self._num_vertices]
 
     def walk(self, number: int) -> Int[Tensor, "linked length"]:
-        """Return the walks of pass ``number``."""
+        """Draw the walks of pass ``number``."""
         length = self._method.walk_length
         return self._walker.walk_from_all(self._linked, length, self._seed, number)
 
     def read(self, number: int) -> None:
-        """Learn from a walk from every vertex and from every text once."""
-        generator = generator_for(self._seed, "tridnr", number)
-        for step, (walks, texts) in enumerate(self.batches(number, generator)):
-            done = (number + step / UPDATES_PER_PASS) / self._method.walks_per_vertex
-            self.update(walks, texts, self._method.learning_rate * (1 - done), generator)
-
-    def batches(
-        self, number: int, generator: torch.Generator
-    ) -> list[tuple[Int[Tensor, "some length"], Int[Tensor, " others"]]]:
-        """Return the walks and the texts of every update of a pass; some may be none."""
+        """Learn from a walk from every vertex and from every text."""
+        method, generator = self._method, generator_for(self._seed, "tridnr", number)
         walks = self.walk(number).tensor_split(UPDATES_PER_PASS)
         texts = self._text_reader.draw_order(generator).tensor_split(UPDATES_PER_PASS)
-        return list(zip(walks, texts, strict=True))
-
-    def update(
-        self,
-        walks: Int[Tensor, "some length"],
-        texts: Int[Tensor, " others"],
-        rate: float,
-        generator: torch.Generator,
-    ) -> None:
-        """Make one step along the weighted gradients of both."""
-        text_weight = self._method.text_weight
-        self._walk_reader.collect(walks, generator, 1 - text_weight)
-        self._text_reader.collect(texts, generator, text_weight * self._pairs_per_word)
-        for table in (self._inputs, self._walk_reader, self._text_reader):
-            table.climb(rate)
+        for step, (some_walks, some_texts) in enumerate(zip(walks, texts, strict=True)):
+            self._walk_reader.collect(some_walks, generator, 1 - method.text_weight)
+            text_weight = method.text_weight * self._pairs_per_word
+            self._text_reader.collect(some_texts, generator, text_weight)
+            done = (number + step / UPDATES_PER_PASS) / method.walks_per_vertex
+            for table in (self._inputs, self._walk_reader, self._text_reader):
+                table.climb(method.learning_rate * (1 - done))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TriDnr:
-    """Walks, texts and, if handed in, classes in one vector (Pan et al. 2016)."""
+class TriDnr(WalkSettings):
+    """Walks, texts and, if given, classes in one vector (Pan et al. 2016)."""
 
     dim: int = 200
     """The width of a vector; DMTE's paper compares all methods at 200, the authors' code has
     300."""
     text_weight: float = 0.8
-    """α, the share of the texts; 0.8 in the authors' code. On edges held back from the training
+    """α, the share of the texts; 0.8 in the authors' code. On edges held out from the training
     edges of Cora's split 100, after 20 walks, the AUC was 92.0 with it and 90.5 with 0.5."""
     walks_per_vertex: int = 40
     """Walks that start at every vertex, and passes over the texts. The authors' code has 20 walks
-    of 8 to 10 vertices and passes 10 times over them and the texts. On the same edges the AUC
-    was 89.8, 92.0 and 92.8 after 10, 20 and 40."""
+    of 8 to 10 vertices and makes 10 passes over walks and texts. On the same edges the AUC was
+    89.8, 92.0 and 92.8 after 10, 20 and 40."""
     walk_length: int = 40
     """Vertices per walk; DeepWalk's, which the paper builds on."""
     window: int = 10
-    """How far apart two positions predict each other; DeepWalk's."""
+    """Largest distance of two positions that predict each other; DeepWalk's."""
     num_negatives: int = 5
-    """Negatives per vertex and per word, K; 5 in the authors' code, beside its softmax."""
+    """Negatives per vertex and per word, K; the authors' code has 5 and a softmax as well."""
     subsampling: float = 1e-3
-    """t: words of a higher frequency are thinned out; as Doc2Vec's. With 1e-5 the AUC on the same
+    """t: words of a higher frequency are subsampled; as Doc2Vec's. With 1e-5 the AUC on the same
     edges was 87.7 after 20 walks."""
     learning_rate: float = 0.05
-    """Where AdaGrad's step size starts, to fall to zero linearly; as DeepWalk's."""
+    """AdaGrad's initial step size, decayed linearly to zero; as DeepWalk's."""
     labels: Sequence[tuple[str, str]] = ()
-    """(id, class) of the vertices whose class may be learned from; one with several classes stands
-    there several times. Whoever evaluates must hand in no more than the training vertices."""
+    """(id, class) of the vertices whose classes are learned from, one entry per class. An
+    evaluation must give those of training vertices only."""
 
     def __post_init__(self) -> None:
-        for name in ("walks_per_vertex", "walk_length", "subsampling"):
-            require_positive(name, getattr(self, name))
+        WalkSettings.__post_init__(self)
+        require_positive(self, "subsampling")
         if not 0 < self.text_weight < 1:
             raise ConfigError(
                 f"text_weight must be between 0 and 1, not {self.text_weight}; "
-                "deepwalk reads walks alone and doc2vec texts alone"
+                "use deepwalk for walks alone, doc2vec for texts alone"
             )
-        self.skip_gram()
-
-    def skip_gram(self) -> SkipGram:
-        """Return what the walks are read with."""
-        return SkipGram(
-            dim=self.dim,
-            window=self.window,
-            num_negatives=self.num_negatives,
-            learning_rate=self.learning_rate,
-        )
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
-        """Learn from walks, texts and the classes handed in; the same seed gives the same bits."""
+        """Learn from walks, texts and the given labels; the same seed gives the same vectors."""
         trainer = TriDnrTrainer(self, network, seed)
         for number in track(range(self.walks_per_vertex)):
             trainer.read(number)
-        # Every column comes from the text, and from the walks as well.
+        # Every column is learned from the text as well as from the walks.
         return Embedding(network.ids, normalize(trainer.vectors()), text_dim=self.dim)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriDnrLabels(TriDnr):
-    """All three parties: walks, texts and the classes of training vertices (Pan et al. 2016)."""
+    """Walks, texts and the classes of training vertices (Pan et al. 2016)."""
 
     def with_labels(self, labels: Sequence[tuple[str, str]]) -> "TriDnrLabels":
-        """Return the method that learns from these (id, class)."""
+        """Return the method with these pairs of id and class."""
         return replace(self, labels=tuple(labels))
 
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
-        """Learn from walks, texts and the classes handed in; the same seed gives the same bits.
+        """Learn from walks, texts and labels; the same seed gives the same vectors.
 
         Raises:
-            ConfigError: There are none, with which it would be another method.
+            ConfigError: There are no labels.
         """
         if not self.labels:
             raise ConfigError(
-                "tridnr-labels learns from labels and was given none; with_labels hands them in, "
-                "and tridnr does without"
+                "tridnr-labels needs labels and was given none; pass them to with_labels or use "
+                "tridnr"
             )
         return TriDnr.fit(self, network, seed)
 
 
 def count_pairs(walks: Int[Tensor, "walks length"], window: int) -> int:
-    """Return how many pairs of positions predict each other, both ways."""
+    """Count the pairs of positions that predict each other, in both directions."""
     chunks = walks.split(CHUNK)
     return sum(int(pair_weights(chunk != ENDED, window).sum()) for chunk in chunks)

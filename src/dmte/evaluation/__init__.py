@@ -56,7 +56,7 @@ _RENAMED: dict[str, Any] = {
 
 
 def __getattr__(name: str) -> Any:
-    """Return what a former name stands for, with a warning."""
+    """Resolve a former name, with a warning."""
     if name not in _RENAMED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = _RENAMED[name]

@@ -1,6 +1,6 @@
-"""Vertex classification (section 5.2): learn vectors from all edges, predict labels from them.
+"""Vertex classification (section 5.2) by vectors learned from all edges.
 
-A share of the labelled vertices, drawn at random, trains a linear SVM; the others are predicted:
+A random share of the labelled vertices trains a linear SVM, which predicts the others:
 
     w_c, b_c = argmin  ½(|w_c|² + b_c²) + C Σ_i max(0, 1 − y_ic (w_c · x_i + b_c))²
 
@@ -9,14 +9,13 @@ one against the rest for every class c, with y_ic = ±1 and x_i the vector of ve
     one label per vertex      the class with the highest w_c · x_i + b_c
     several labels            every class above 0; the highest one if there is none
 
-The paper names neither C nor a scale of the vectors. At C = 1 the scale decides how much the SVM is
-regularized, so rows of length 1 put all methods on the same footing; columns of variance 1 instead
-took 2 to 12 points of Macro-F1 from DMTE and from LSA on Cora. Giving a vertex as many labels as it
-truly has, which is common, would tell part of the answer, so it is not done here.
+The paper names neither C nor a scale of the vectors. At C = 1 the scale sets the strength of
+regularization, so rows of length 1 treat all methods alike; columns of variance 1 cost DMTE and LSA
+2 to 12 points of Macro-F1 on Cora. It is common to give a vertex its true number of labels, but
+that reveals part of the answer.
 
-A task holds the vertices, so every method is trained and tested on the same ones. Vectors are
-learned from a network without labels; a method that learns from some is handed those of the
-training vertices.
+A task fixes the training and test vertices for all methods. Vectors are learned from a network
+without labels; a method that learns from labels gets those of the training vertices.
 """
 
 import warnings
@@ -36,8 +35,8 @@ from dmte.runtime.seeding import generator_for
 from dmte.settings import LABEL_FRACTIONS as LABEL_FRACTIONS
 
 COST = 1.0
-"""C, the price of a mistake: the default of scikit-learn and liblinear; the paper prints none."""
-MAX_NEWTON_STEPS = 1000  # scikit-learn's default; Cora and DBLP took at most 14 at length 1.
+"""C of the SVM: the default of scikit-learn and liblinear; the paper prints none."""
+MAX_NEWTON_STEPS = 1000  # scikit-learn's default; Cora and DBLP need at most 14 at length 1.
 NUM_SPLITS = 10
 """Splits to average over; the paper's (section 5)."""
 
@@ -48,20 +47,20 @@ Rows = np.ndarray | sp.csr_matrix
 
 @dataclass(frozen=True, slots=True)
 class ClassScores:
-    """How well labels were predicted, between 0 and 1."""
+    """F1 scores, between 0 and 1."""
 
     macro_f1: float
-    """The mean of every class's F1: rare classes count as much as common ones."""
+    """The mean of F1 over classes."""
     micro_f1: float
-    """The F1 of all decisions together; with one label per vertex it is the share of hits."""
+    """F1 of all decisions; with one label per vertex it is the accuracy."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClassTask:
     """Labelled vertices to learn from, and others to predict.
 
-    The vertices are drawn without regard to their classes, so a rare class may have no training
-    vertex: it is never predicted, and counts with an F1 of 0 if a test vertex has it.
+    The split is not stratified, so a rare class may have no training vertex. It is never predicted,
+    and counts with an F1 of 0 if a test vertex has it.
     """
 
     train: Int[Tensor, " train"]
@@ -69,7 +68,7 @@ class ClassTask:
     test: Int[Tensor, " test"]
     """Positions of the test vertices."""
     targets: Bool[Tensor, "vertices classes"]
-    """Whether a vertex has a class; a row without any is an unlabelled vertex."""
+    """Whether a vertex has a class; a row without classes is an unlabelled vertex."""
 
     def __post_init__(self) -> None:
         if len(self.train) == 0 or len(self.test) == 0:
@@ -81,17 +80,17 @@ class ClassTask:
         known = self.targets[self.train]
         if bool((known == known[0]).all()):
             raise SplitError(
-                f"all training vertices ({len(known)}) carry the same labels, so there are no two "
-                "classes to tell apart; train on more vertices or draw with another seed"
+                f"all training vertices ({len(known)}) carry the same labels, but an SVM needs two "
+                "classes; train on more vertices or draw with another seed"
             )
 
     @property
     def labelled(self) -> Int[Tensor, " labelled"]:
-        """Positions of all vertices that take part, which are those with a label."""
+        """Positions of all vertices of the split."""
         return torch.cat([self.train, self.test]).sort().values
 
     def known_labels(self, network: TextualNetwork) -> list[tuple[str, str]]:
-        """Return (id, class) of the training vertices of ``network``, and of no other."""
+        """Return pairs of id and class of the training vertices of ``network`` only."""
         labels = network.labels or ()
         return [
             (network.ids[vertex], name)
@@ -105,13 +104,13 @@ class ClassTask:
         return bool((self.targets.sum(dim=1) > 1).any())
 
     def evaluate(self, features: Features, cost: float = COST) -> ClassScores:
-        """Return how well a linear SVM on ``features`` predicts the test vertices.
+        """Score a linear SVM on ``features`` by its predictions of the test vertices.
 
-        Nothing is drawn, so the same features have the same scores. A row of zeros stays one.
+        The same features always have the same scores.
 
         Raises:
             ConfigError: The features do not fit the network, or the cost is not positive.
-            TrainingError: The SVM found no optimum.
+            TrainingError: The SVM did not converge.
         """
         if not 0 < cost < float("inf"):
             raise ConfigError(f"cost must be a positive number, not {cost}")
@@ -123,12 +122,12 @@ class ClassTask:
 
 
 def class_task(network: TextualNetwork, label_fraction: float, seed: int) -> ClassTask:
-    """Return the task that trains on a share of the labelled vertices of ``network``.
+    """Draw the task that trains on a share of the labelled vertices of ``network``.
 
     With the same seed, the training vertices of a smaller share are among those of a larger one.
 
     Raises:
-        SplitError: The labels of the network cannot be split so.
+        SplitError: The labels of the network do not allow this split.
     """
     if not 0 < label_fraction < 1:
         raise SplitError(f"label_fraction must be between 0 and 1, not {label_fraction}")
@@ -148,12 +147,9 @@ def class_task(network: TextualNetwork, label_fraction: float, seed: int) -> Cla
 
 
 def classify(
-    network: TextualNetwork,
-    features: Features,
-    label_fraction: float,
-    num_splits: int = NUM_SPLITS,
+    network: TextualNetwork, features: Features, label_fraction: float, num_splits: int = NUM_SPLITS
 ) -> list[ClassScores]:
-    """Return the scores of ``features``, learned from all edges, on splits with seeds 0, 1, ...
+    """Score ``features``, learned from all edges, on splits with seeds 0, 1, ...
 
     >>> from dmte.network.synthetic import PlantedTopics
     >>> network = PlantedTopics().draw(torch.Generator().manual_seed(0))
@@ -162,7 +158,7 @@ def classify(
     [ClassScores(macro_f1=1.0, micro_f1=1.0)]
 
     Raises:
-        SplitError: The labels of the network cannot be split so.
+        SplitError: The labels of the network do not allow this split.
         ConfigError: The features do not fit the network.
     """
     tasks = (class_task(network, label_fraction, seed) for seed in range(num_splits))
@@ -174,8 +170,7 @@ def f1_scores(
 ) -> ClassScores:
     """Return F1 = 2 TP / (2 TP + FP + FN), averaged over classes and over all decisions.
 
-    The mean is over the classes that occur in ``truth``. One that does not has no recall; where
-    it is predicted nevertheless, the class it was taken for and the micro average suffer.
+    The macro average has only the classes in ``truth``; others have no recall.
 
     >>> truth = torch.tensor([[True, False], [True, False], [False, True]])
     >>> predicted = torch.tensor([[True, False], [False, True], [False, True]])
@@ -191,7 +186,7 @@ def f1_scores(
 
 
 def class_targets(labels: Labels, classes: Sequence[str]) -> Bool[Tensor, "vertices classes"]:
-    """Return whether a vertex has a class, in the order of ``classes``.
+    """Return which vertex has which class, in the order of ``classes``.
 
     >>> class_targets([frozenset({"b"}), frozenset()], ["a", "b"]).tolist()
     [[False, True], [False, False]]
@@ -205,10 +200,10 @@ def class_targets(labels: Labels, classes: Sequence[str]) -> Bool[Tensor, "verti
 
 
 def unit_rows(features: Features, num_vertices: int) -> Rows:
-    """Return the features as scikit-learn takes them, every row but zeros divided by its length.
+    """Scale the rows of the features to length 1, except zeros, for scikit-learn.
 
     Raises:
-        ConfigError: There is not one row of finite numbers per vertex.
+        ConfigError: The features are not one row of finite numbers per vertex.
     """
     from sklearn.preprocessing import normalize  # type: ignore[import-untyped]
 
@@ -231,22 +226,16 @@ def _dense(features: Float[Tensor, "vertices dim"]) -> Float[np.ndarray, "vertic
 
 
 def _sparse(features: sp.csr_array | sp.csr_matrix) -> sp.csr_matrix:
-    # liblinear wants narrow indices, and only a matrix made from its parts is given them.
+    # liblinear needs 32-bit indices, which only a matrix made from its parts has.
     rows = features.tocsr()
     parts = (rows.data.astype(np.float64), rows.indices, rows.indptr)
     return sp.csr_matrix(parts, shape=rows.shape)
 
 
 def decide(
-    train: Rows,
-    targets: Bool[np.ndarray, "train classes"],
-    test: Rows,
-    cost: float,
+    train: Rows, targets: Bool[np.ndarray, "train classes"], test: Rows, cost: float
 ) -> Float[np.ndarray, "test classes"]:
-    """Return w_c · x_i + b_c of every test vertex and class.
-
-    It is −∞ for a class that no training vertex has, ∞ for one that all have.
-    """
+    """Return w_c · x_i + b_c; −∞ for a class without training vertices, ∞ for one that all have."""
     never, always = ~targets.any(axis=0), targets.all(axis=0)
     decisions = np.zeros((test.shape[0], targets.shape[1]))
     decisions[:, never], decisions[:, always] = -np.inf, np.inf
@@ -256,21 +245,18 @@ def decide(
 
 
 def _separate(
-    train: Rows,
-    is_member: Bool[np.ndarray, " train"],
-    test: Rows,
-    cost: float,
+    train: Rows, is_member: Bool[np.ndarray, " train"], test: Rows, cost: float
 ) -> Float[np.ndarray, " test"]:
-    """Return w · x_i + b of the test vertices, positive for members of the class.
+    """Return w · x_i + b of the test vertices for one class.
 
     Raises:
-        TrainingError: The SVM found no optimum.
+        TrainingError: The SVM did not converge.
     """
     from sklearn.exceptions import ConvergenceWarning  # type: ignore[import-untyped]
     from sklearn.svm import LinearSVC  # type: ignore[import-untyped]
 
-    # Newton steps on the primal problem draw nothing and took a third of the dual's time on DBLP;
-    # without a random state NumPy's global generator would still be asked for a number.
+    # Newton steps on the primal problem are deterministic and took a third of the dual's time on
+    # DBLP. The random state keeps scikit-learn from drawing from NumPy's global generator.
     machine = LinearSVC(C=cost, dual=False, max_iter=MAX_NEWTON_STEPS, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
@@ -288,7 +274,7 @@ def _separate(
 def choose_classes(
     decisions: Float[np.ndarray, "test classes"], *, is_multi_label: bool
 ) -> Bool[np.ndarray, "test classes"]:
-    """Return the classes above 0 if there may be several, else the highest; never none."""
+    """Choose the highest class, or with several labels every class above 0."""
     best = np.zeros(decisions.shape, dtype=bool)
     best[np.arange(len(decisions)), decisions.argmax(axis=1)] = True
     if not is_multi_label:

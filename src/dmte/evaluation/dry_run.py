@@ -1,4 +1,4 @@
-"""The number of fits an evaluation makes, and the seconds recorded of earlier fits of that kind."""
+"""The number of fits of an evaluation, with the recorded seconds of earlier fits."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -15,28 +15,26 @@ class Planned:
 
     method: str
     condition: str
-    """The share of edges or labels learned from, as in "50 % strict"; empty if all are used."""
+    """The share of training edges or labels, as in "50 % strict"; empty if all are used."""
     num_fits: int
     recorded_seconds: float | None
-    """Median seconds of the recorded fits of this kind; None without any."""
+    """Median seconds of the recorded fits; ``None`` if there are none."""
 
 
 def plan(
     jobs: Iterable[Job], recorded: Iterable[tuple[Job, Mapping[str, Any]]] = ()
 ) -> list[Planned]:
-    """Count the jobs by method and condition, in the order they come."""
+    """Count the jobs by method and condition, in their order."""
     seconds: dict[tuple[str, str], list[float]] = {}
     for job, result in recorded:
         seconds.setdefault((job.method, job.condition), []).append(result["fit_seconds"])
     counts = Counter((job.method, job.condition) for job in jobs)
     return [
         Planned(
-            method=method,
-            condition=condition,
+            method=key[0],
+            condition=key[1],
             num_fits=count,
-            recorded_seconds=median(seconds[method, condition])
-            if (method, condition) in seconds
-            else None,
+            recorded_seconds=median(seconds[key]) if key in seconds else None,
         )
-        for (method, condition), count in counts.items()
+        for key, count in counts.items()
     ]

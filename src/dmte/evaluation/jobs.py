@@ -1,6 +1,6 @@
 """The unit of every evaluation: one fit of one method, and its scores.
 
-The result of a job depends only on its fields and the network, so it is computed once and kept.
+The result of a job depends only on its fields and the network, so it is computed once and stored.
 """
 
 import json
@@ -30,16 +30,16 @@ from dmte.settings import PAPER
 from dmte.training.method import DmteMethod
 
 DIGITS = 5
-"""Decimals kept of a score between 0 and 1."""
+"""Decimals of a stored score between 0 and 1."""
 EVERY_EDGE = "every-edge"
-"""How the released script scores: an experiment, and not a protocol to compare methods by."""
+"""Scoring of the released script, an experiment that does not compare methods."""
 
 _TASKS = {**PROTOCOLS, EVERY_EDGE: every_edge_task}
 
 
 @runtime_checkable
 class HasVectors(Protocol):
-    """A fitted method with a vector per vertex, as classification needs."""
+    """A fitted method with a vector per vertex, which classification needs."""
 
     vectors: Tensor | sp.csr_array
 
@@ -49,24 +49,24 @@ class Job(ABC):
     """One fit: a method with its settings, on a network, with a seed."""
 
     kind: ClassVar[str]
-    """Names the class in stored results, and must not change."""
+    """The name of the class in stored results, which must not change."""
     network: str
-    """The network's name and the beginning of its fingerprint, under which results are kept."""
+    """The network's name and the beginning of its fingerprint."""
     method: str
     settings: dict[str, Any] = field(default_factory=dict)
-    """What differs from the method's own settings."""
+    """Settings that differ from the method's own."""
     seed: int
 
     @property
     def key(self) -> str:
-        """The description as one line; equal keys have equal results on the same network."""
+        """The description as one line of JSON."""
         return json.dumps(self.describe(), sort_keys=True)
 
     def describe(self) -> dict[str, Any]:
-        """Return the fields and a digest of all settings, which changes with any default.
+        """Return the fields and a digest of all settings, defaults included.
 
-        Settings of DMTE that equal the paper's are left out, so that a new setting does not change
-        the digest of the paper's versions.
+        The digest omits settings of DMTE that equal the paper's, so that new settings do not change
+        it for the paper's versions.
         """
         method = self.configured_method()
         settings = describe_settings(method)
@@ -78,15 +78,15 @@ class Job(ABC):
 
     @property
     def condition(self) -> str:
-        """The share of edges or labels learned from, for people; empty if there is no choice."""
+        """The share of training edges or labels as text; empty if there is no choice."""
         return ""
 
     def title(self) -> str:
-        """Name the fit for people."""
+        """Return the method, condition and seed as text."""
         return ", ".join(filter(None, (self.method, self.condition, f"seed {self.seed}")))
 
     def configured_method(self) -> Method:
-        """Return the method with the settings of this job."""
+        """Return the method with this job's settings."""
         method = find_method(self.method)
         return configure(method, self.settings) if self.settings else method
 
@@ -95,12 +95,12 @@ class Job(ABC):
         """Split the network without a fit.
 
         Raises:
-            SplitError: The network cannot be split so.
+            SplitError: The network does not allow this split.
         """
 
     @abstractmethod
     def run(self, network: TextualNetwork) -> dict[str, Any]:
-        """Return the scores, the time and the memory of this job."""
+        """Fit and score; return scores, time and memory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class LinkJob(Job):
     train_fraction: float
 
     def run(self, network: TextualNetwork) -> dict[str, Any]:
-        """Return the scores by dot product and cosine, and what leaked."""
+        """Fit and score; return scores by dot product and cosine, and counts of leaks."""
         task = self._task(network)
         fit = measure(lambda: self.configured_method().fit(task.train, self.seed))
         ways, leaks = task.evaluate_ways(fit.result), task.leaks()
@@ -146,10 +146,10 @@ class ClassJob(Job):
     label_fractions: tuple[float, ...] = LABEL_FRACTIONS
 
     def run(self, network: TextualNetwork) -> dict[str, Any]:
-        """Return the scores at every share; the seed draws the vectors and the split."""
+        """Fit and score at every share; the seed draws vectors and splits."""
         tasks = self._tasks(network)
         method = self.method_for(network)
-        unlabelled = replace(network, labels=None)  # Labels are the answers.
+        unlabelled = replace(network, labels=None)  # Hides the test labels.
         fit = measure(lambda: method.fit(unlabelled, self.seed))
         if not isinstance(fit.result, HasVectors):
             raise ConfigError(f"{self.method} has no vectors to classify vertices by")
@@ -159,16 +159,16 @@ class ClassJob(Job):
 
     @property
     def condition(self) -> str:
-        """The share of labels, if the fit serves only one."""
+        """The share of labels, if there is only one."""
         if len(self.label_fractions) > 1:
             return ""
         return f"{100 * self.label_fractions[0]:g} % labelled"
 
     def method_for(self, network: TextualNetwork) -> Method:
-        """Return the method; one that learns from labels has those of the training vertices.
+        """Return the method, with the training labels if it learns from labels.
 
         Raises:
-            ConfigError: It learns from labels, and those of several shares are asked for.
+            ConfigError: The method learns from labels, and the job has several shares.
         """
         method = self.configured_method()
         if not isinstance(method, LearnsFromLabels):
@@ -176,7 +176,7 @@ class ClassJob(Job):
         if len(self.label_fractions) > 1:
             raise ConfigError(
                 f"{self.method} learns from the labels of one share of the vertices, so no fit of "
-                f"it serves {len(self.label_fractions)} shares"
+                f"it serves {len(self.label_fractions)} shares; use one job per share"
             )
         (task,) = self._tasks(network).values()
         return method.with_labels(task.known_labels(network))
@@ -200,19 +200,17 @@ def link_jobs(
     *,
     from_features: bool = False,
 ) -> list[LinkJob]:
-    """Return a job per method, training fraction, protocol and seed, seed by seed.
+    """List a job per method, training fraction, protocol and seed, seed by seed.
 
-    Repeated values count once, since the same fit twice would make an interval look narrower. With
+    Repeated values count once, since repeated fits would narrow the interval. With
     ``from_features``, versions of DMTE read the features of the vertices instead of the texts.
 
     Raises:
-        ConfigError: There is no such method or protocol, or a number is out of range.
+        ConfigError: A method or protocol does not exist, or a number is out of range.
     """
-    unknown = set(protocols) - set(PROTOCOLS)
+    unknown = sorted(set(protocols) - set(PROTOCOLS))
     if unknown:
-        raise ConfigError(
-            f"protocol must be one of {', '.join(PROTOCOLS)}, not {', '.join(sorted(unknown))}"
-        )
+        raise ConfigError(f"protocol must be one of {', '.join(PROTOCOLS)}, not {unknown[0]}")
     _check_fractions("train_fraction", train_fractions)
     return [
         LinkJob(
@@ -238,12 +236,12 @@ def class_jobs(
     *,
     from_features: bool = False,
 ) -> list[ClassJob]:
-    """Return a job per method and seed; repeated values and features are as in ``link_jobs``.
+    """List a job per method and seed; repeated values and features are as in ``link_jobs``.
 
     A method that learns from labels has a job per share of labels.
 
     Raises:
-        ConfigError: There is no such method, it has no vectors, or a number is out of range.
+        ConfigError: A method does not exist or has no vectors, or a number is out of range.
     """
     _check_fractions("label_fraction", label_fractions)
     return [
@@ -256,19 +254,18 @@ def class_jobs(
         )
         for seed in _seeds(num_seeds)
         for method in choose_methods(methods, task="classes", from_features=from_features)
-        for shares in _served_by_a_fit(method, tuple(dict.fromkeys(label_fractions)))
+        for shares in _shares_per_fit(method, tuple(dict.fromkeys(label_fractions)))
     ]
 
 
-def _served_by_a_fit(method: str, shares: tuple[float, ...]) -> list[tuple[float, ...]]:
-    """Return the shares of labels that each fit serves."""
+def _shares_per_fit(method: str, shares: tuple[float, ...]) -> list[tuple[float, ...]]:
     if isinstance(find_method(method), LearnsFromLabels):
         return [(share,) for share in shares]
     return [shares]
 
 
 def unable(jobs: Iterable[Job]) -> dict[str, str]:
-    """Return the methods among the jobs that cannot run here, and why not."""
+    """Return the methods among the jobs that cannot run here, with the reasons."""
     different = {(job.method, json.dumps(job.settings)): job for job in jobs}
     reasons = {
         job.method: unavailable_reason(job.configured_method()) for job in different.values()
@@ -277,7 +274,7 @@ def unable(jobs: Iterable[Job]) -> dict[str, str]:
 
 
 def cost(fit: Measured[Any]) -> dict[str, Any]:
-    """Return what a fit took, for its result."""
+    """Return the time and memory of a fit."""
     return {
         "fit_seconds": round(fit.seconds, 2),
         "peak_mb": None if fit.peak_mb is None else round(fit.peak_mb),

@@ -1,15 +1,15 @@
-"""Link prediction (section 5.1): hide edges, learn from the rest, rank hidden edges above others.
+"""Link prediction (section 5.1): rank hidden edges above other pairs.
 
     strict      as many unlinked pairs as hidden edges, drawn uniformly; the ordinary AUC over all
-                hidden edges, vertices that lost all their edges included
+                hidden edges, including those of vertices that lost all their edges
     published   each hidden edge (i, j) whose ends both kept an edge against (i, r), r drawn from
                 the ends of such edges, r ≠ j; the share of wins, a tie counting half. The tables
                 of CANE and DMTE were made this way
 
-A task holds the questions, so every method answers the same ones. Average precision takes one pair
-that is no edge per hidden edge. MRR and Hits@10 rank j among NUM_CANDIDATES other vertices r by the
-scores of (i, j) and (i, r): under *strict* no edge links r to i, under *published* r is drawn as
-for the AUC. The papers print neither; the same candidates for all methods make them comparable.
+A task fixes the pairs for all methods. Average precision takes one non-edge per hidden edge. MRR
+and Hits@10 rank j among NUM_CANDIDATES other vertices r by the scores of (i, j) and (i, r). Under
+*strict* no edge links r to i; under *published* r is drawn as for the AUC. The papers print neither
+metric.
 """
 
 from collections.abc import Callable, Mapping
@@ -36,8 +36,8 @@ from dmte.network.split import (
 from dmte.runtime.seeding import generator_for
 
 NUM_CANDIDATES = 100
-"""Vertices a hidden edge's end is ranked among; draws of r under *published*, where the tables drew
-one, and more only cut the noise."""
+"""Vertices among which the end of a hidden edge is ranked. Under *published* they are draws of r;
+the papers drew one, and more reduce the noise."""
 
 ScorePairs = Callable[[Tensor], Tensor]
 
@@ -50,7 +50,7 @@ class LinkScores(dict[str, float]):
     """
 
     def __getattr__(self, name: str) -> float:
-        """Return a value by its name."""
+        """Look up a metric."""
         try:
             return self[name]
         except KeyError as problem:
@@ -64,26 +64,26 @@ class LinkTask:
     train: TextualNetwork
     edges: Int[Tensor, "edges 2"]
     non_edges: Int[Tensor, "edges 2"]
-    """A pair that is no edge for every hidden edge."""
+    """One non-edge per hidden edge."""
     candidates: Int[Tensor, "edges draws"]
-    """The vertices r with which the second end of every hidden edge competes."""
+    """The vertices r to rank the second end of every hidden edge against."""
     is_paired: bool
-    """Whether for the AUC an edge competes only with its own candidates, or with all non-edges."""
+    """Whether the AUC compares an edge with its own candidates only, or with all non-edges."""
 
     def leaks(self) -> Leaks:
-        """Return which of the hidden edges can be read off the training edges; none if strict."""
+        """Count the hidden edges that training edges reveal; none if strict."""
         return count_leaks(self.train, self.edges)
 
     def auc(self, scorer: PairScorer) -> float:
-        """Return the AUC of the scores of ``scorer``."""
+        """Return the AUC of a fitted method."""
         return self.evaluate(scorer.score).auc
 
     def evaluate(self, score: ScorePairs) -> LinkScores:
-        """Return every metric of the scores that ``score`` gives the pairs."""
+        """Return every metric of a scoring function."""
         return self._metrics(*(score(pairs) for pairs in self._pairs()))
 
     def evaluate_ways(self, scorer: PairScorer) -> dict[str, LinkScores]:
-        """Return every metric for each way a fitted method can score, scoring each pair once."""
+        """Return every metric for each way a fitted method can score."""
         scores = [scores_by_way(scorer, pairs) for pairs in self._pairs()]
         return {way: self._metrics(*(some[way] for some in scores)) for way in scores[0]}
 
@@ -106,17 +106,17 @@ class LinkTask:
 def scores_by_way(
     scorer: PairScorer, pairs: Int[Tensor, "pairs 2"]
 ) -> Mapping[str, Float[Tensor, " pairs"]]:
-    """Return the scores by dot product and cosine of an embedding, of others their own."""
+    """Score pairs by dot product and cosine of an embedding, or by a method's own score."""
     if not isinstance(scorer, Embedding):
         return {"own": scorer.score(pairs)}
     return {str(way): found for way, found in scorer.scores(pairs).items()}
 
 
 def strict_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:
-    """Return the task of the strict protocol.
+    """Draw the task of the strict protocol.
 
     Raises:
-        SplitError: The network cannot be split so.
+        SplitError: The network does not allow this split.
     """
     generator = generator_for(seed, "strict split")
     split = strict_split(network, train_fraction, generator)
@@ -126,10 +126,10 @@ def strict_task(network: TextualNetwork, train_fraction: float, seed: int) -> Li
 
 
 def published_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:
-    """Return the task of the published protocol.
+    """Draw the task of the published protocol.
 
     Raises:
-        SplitError: The network cannot be split so, or no hidden edge can be asked about.
+        SplitError: The network does not allow this split, or no hidden edge can be scored.
     """
     generator = generator_for(seed, "published split")
     split = published_split(network, train_fraction, generator)
@@ -137,12 +137,12 @@ def published_task(network: TextualNetwork, train_fraction: float, seed: int) ->
 
 
 def every_edge_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:
-    """Return the published task as the released script later asked it: training edges as well.
+    """Draw the published task of the later released script, which scores training edges as well.
 
-    No method may be judged by it. It is here to show what that does to the figures.
+    It shows the effect on the figures and is not for comparing methods.
 
     Raises:
-        SplitError: The network cannot be split so.
+        SplitError: The network does not allow this split.
     """
     generator = generator_for(seed, "published split")
     split = published_split(network, train_fraction, generator)
@@ -150,13 +150,13 @@ def every_edge_task(network: TextualNetwork, train_fraction: float, seed: int) -
 
 
 def _paired_task(
-    train: TextualNetwork, asked: Int[Tensor, "asked 2"], generator: torch.Generator
+    train: TextualNetwork, scored: Int[Tensor, "scored 2"], generator: torch.Generator
 ) -> LinkTask:
-    """Return the edges ``asked`` whose ends kept an edge, each with its own candidates."""
+    """Draw candidates for the edges in ``scored`` whose ends kept an edge."""
     has_edge = torch.zeros(train.num_vertices, dtype=torch.bool)
     has_edge[train.edges.flatten()] = True
-    edges = asked[has_edge[asked].all(dim=1)]
-    pool = asked.unique()
+    edges = scored[has_edge[scored].all(dim=1)]
+    pool = scored.unique()
     pool = pool[has_edge[pool]]
     if len(edges) == 0 or len(pool) < 2:
         raise SplitError("no hidden edge has two ends that kept an edge; train on more of them")

@@ -30,20 +30,20 @@ Task = Literal["links", "classes"]
 LINKS_ONLY: Mapping[str, str] = MappingProxyType(
     {"adamic-adar": "scores pairs and has no vectors to classify vertices by"}
 )
-"""Methods that are not for classification, and why."""
+"""Methods that cannot classify, with the reason."""
 CLASSES_ONLY: Mapping[str, str] = MappingProxyType(
     {
         "tridnr-labels": "learns from the labels of training vertices, and link prediction has "
-        "none; tridnr does without"
+        "none; use tridnr"
     }
 )
-"""Methods that are not for link prediction, and why."""
+"""Methods that cannot predict links, with the reason."""
 NOT_FOR: Mapping[Task, Mapping[str, str]] = MappingProxyType(
     {"links": CLASSES_ONLY, "classes": LINKS_ONLY}
 )
-"""Methods that a task is not for, and why."""
+"""Methods that do not suit a task, with the reason."""
 FROM_FEATURES: Mapping[str, Any] = MappingProxyType({"encoder": "features"})
-"""The settings with which a version of DMTE reads features of the vertices."""
+"""Settings of a version of DMTE that reads features of the vertices."""
 
 
 def find_method(name: str) -> Method:
@@ -76,7 +76,7 @@ def configure(method: Method, changes: Mapping[str, Any]) -> Method:
 
 
 def describe_settings(method: Method) -> dict[str, Any]:
-    """Return every setting as plain values, with the method's dependency if it has one."""
+    """Return all settings as plain values, with the method's dependency if it has one."""
     settings = settings_of(method)
     has_fields = is_dataclass(settings) and not isinstance(settings, type)
     described = asdict(settings) if has_fields else {}
@@ -84,25 +84,22 @@ def describe_settings(method: Method) -> dict[str, Any]:
 
 
 def reads_features(name: str) -> bool:
-    """Return whether the method is a version of DMTE, which takes features in place of texts."""
+    """Whether the method is a version of DMTE, which can read features in place of texts."""
     return isinstance(find_method(name), DmteMethod)
 
 
 def settings_for_features(name: str) -> dict[str, Any]:
-    """Return the settings with which a method reads features; none if it reads texts anyway."""
+    """Return the settings to read features; empty for methods that always read texts."""
     return dict(FROM_FEATURES) if reads_features(name) else {}
 
 
 def why_no_features(name: str) -> str | None:
-    """Return why a version of DMTE cannot take features in place of texts, or None.
-
-    None also for other methods, which continue to read the texts.
-    """
+    """Return why a version of DMTE cannot read features; ``None`` if it can, or is not DMTE."""
     method = find_method(name)
     if not isinstance(method, DmteMethod):
         return None
     if method.settings.encoder_traits.reads_order:
-        return "features are read by the encoder 'features' and by no other, and this is a Bi-LSTM"
+        return "only the encoder 'features' reads features, and this is a Bi-LSTM"
     try:
         configure(method, FROM_FEATURES)
     except ConfigError as problem:
@@ -116,7 +113,7 @@ def choose_methods(
     """Return the names, with ``all`` replaced by every method that can run here and suits the task.
 
     Raises:
-        ConfigError: No name was given, a method does not exist, does not suit the task, or cannot
+        ConfigError: There is no name, or a method does not exist, does not suit the task, or cannot
             read features.
     """
     if not names:

@@ -1,7 +1,7 @@
-"""Many jobs, on all cores.
+"""Jobs in parallel worker processes.
 
-Every worker is a process of one thread: on two cores two fits side by side finish earlier than one
-after the other with two threads each, and the results do not depend on the number of cores.
+Every worker has one thread: on two cores two parallel fits finish earlier than two in sequence with
+two threads each, and results do not depend on the number of cores.
 """
 
 import multiprocessing
@@ -32,24 +32,24 @@ _CONTEXT = multiprocessing.get_context("spawn")  # A fork would inherit torch's 
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class Underway(NamedTuple):
-    """A fit that is being made."""
+    """A running fit."""
 
     job: Job
     seconds: float
-    """Since it began."""
+    """Seconds since it began."""
     share: float
-    """How much of the fit is done, as far as its method says; scoring comes after all of it."""
+    """Reported progress of the fit; scoring follows."""
 
 
 class Shares:
-    """How far every job is: memory that workers write to and their parent reads."""
+    """Progress of every job, in memory that workers write and their parent reads."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         self._jobs = jobs
@@ -57,11 +57,11 @@ class Shares:
 
     @property
     def arrays(self) -> tuple[Any, Any]:
-        """What a worker writes: when each running job began, otherwise zero, and its share."""
+        """The start of each running job, otherwise zero, and its progress."""
         return self._begun, self._shares
 
     def underway(self) -> list[Underway]:
-        """Return the fits that are being made, the one that has taken longest first."""
+        """Return the running fits, the longest first."""
         now = time.time()
         found = [
             Underway(job, now - begun, share)
@@ -78,14 +78,13 @@ def run_jobs(
     shares: Shares | None = None,
     refusals: dict[str, str] | None = None,
 ) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Yield every job with its result, as they finish; ``read`` gives a worker the network.
+    """Yield every job with its result as it finishes; each worker reads the network by ``read``.
 
-    A result says under ``made`` what made it. How far the fits are is in ``shares``, for whoever
-    looks meanwhile. Where ``refusals`` are given, a method that cannot learn from the network is
-    noted there, and the others go on.
+    The entry ``made`` of a result is its build. ``shares`` receives the progress. With
+    ``refusals``, methods that cannot learn from the network are recorded there instead of raising.
 
     Raises:
-        TrainingError: A worker died, usually for want of memory.
+        TrainingError: A worker died, usually out of memory.
     """
     if not jobs:
         return
@@ -105,21 +104,21 @@ def run_jobs(
                 refusals[waiting[done].method] = str(problem)
                 continue
             yield waiting[done], result
-        pool.shutdown()  # Nothing is left to do, so they leave by themselves and tidy up.
+        pool.shutdown()  # All jobs are done, so workers exit and clean up.
     except BrokenProcessPool as problem:
         raise TrainingError(
-            "a worker process died, perhaps for want of memory; fewer --workers need less"
+            "a worker process died, possibly out of memory; use fewer --workers"
         ) from problem
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - others:
-            child.kill()  # It may be minutes from the end of a fit that nobody waits for.
+            child.kill()  # Its fit may take minutes more and is no longer needed.
 
 
 def handing_over(network: TextualNetwork) -> ReadNetwork:
-    """Return what gives every worker this network, wherever it was read from.
+    """Return a picklable function that rebuilds this network in a worker.
 
-    Its source may have been a pipe, which cannot be read again, or have changed meanwhile.
+    The source may be a pipe, which cannot be read twice, or may have changed.
     """
     weights, features = (
         None if tensor is None else tensor.numpy() for tensor in (network.weights, network.features)
@@ -138,7 +137,7 @@ def _unpack(
     directed: bool,
     labels: Labels | None,
 ) -> TextualNetwork:
-    # As arrays: torch would share tensors by files that stay open as long as both processes live.
+    # Arrays, because torch would share tensors by files that stay open in both processes.
     return TextualNetwork(
         ids=ids,
         texts=texts,
@@ -151,18 +150,18 @@ def _unpack(
 
 
 _networks: list[TextualNetwork] = []
-"""In a worker: the network it was given."""
+"""The network of this worker."""
 _arrays: list[Any] = []
-"""In a worker: where it writes when each job began and how far it is."""
+"""``Shares.arrays`` in this worker."""
 
 
 def _begin_work(read: ReadNetwork, arrays: tuple[Any, Any]) -> None:
-    """Prepare a worker: one thread, deaf to Ctrl-C, which its parent hears, and gone with it."""
+    """Prepare a worker: one thread, no Ctrl-C, and an exit with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     torch.set_num_threads(1)
     threadpool_limits(1)
-    build_info()  # Asked now, since what runs is what was loaded now.
+    build_info()  # Cached now, while it matches the loaded code.
     _networks.append(read())
     _arrays.extend(arrays)
 

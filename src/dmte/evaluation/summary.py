@@ -1,4 +1,4 @@
-"""Results for people and for programs: mean, spread and interval over seeds."""
+"""Summaries of results: mean, standard deviation and confidence interval over seeds."""
 
 import json
 import math
@@ -11,14 +11,7 @@ from typing import Any
 
 from dmte.embedding.method import NeedsMore
 from dmte.evaluation.classification import LABEL_FRACTIONS
-from dmte.evaluation.jobs import (
-    DIGITS,
-    ClassJob,
-    Job,
-    LinkJob,
-    class_jobs,
-    link_jobs,
-)
+from dmte.evaluation.jobs import DIGITS, ClassJob, Job, LinkJob, class_jobs, link_jobs
 from dmte.evaluation.methods import METHODS, describe_settings
 from dmte.metrics import CLASS_METRICS, LINK_METRICS
 from dmte.network import TextualNetwork
@@ -27,7 +20,7 @@ from dmte.runtime.provenance import environment, machine
 CONFIDENCE = 0.95
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
-"""What fits and scores are computed with, besides torch."""
+"""Libraries whose versions are recorded, besides torch."""
 
 Results = Iterable[tuple[Job, Mapping[str, Any]]]
 
@@ -38,9 +31,9 @@ class Summary:
 
     mean: float
     std: float | None
-    """The standard deviation of one seed; none from a single one."""
+    """The standard deviation over seeds; ``None`` for a single seed."""
     interval: tuple[float, float] | None
-    """Where the mean lies with 95 % confidence, by Student's t."""
+    """The 95 % confidence interval of the mean by Student's t."""
     values: Sequence[float]
 
 
@@ -101,10 +94,9 @@ def class_results(results: Results) -> list[dict[str, Any]]:
 
 
 def median_seconds(results: Results) -> dict[str, float]:
-    """Return the median time of a method's fits, whatever they were asked.
+    """Return the median seconds of each method's fits.
 
-    By the clock, some of many fits take several times as long as the others because of what else
-    the machine does; a mean follows these, and a median does not.
+    Other load on the machine makes some fits several times slower, which a median ignores.
     """
     seconds: dict[str, list[float]] = {}
     for job, result in results:
@@ -120,9 +112,9 @@ def evaluate_links(
     protocol: str = "strict",
     num_seeds: int = 10,
 ) -> list[dict[str, Any]]:
-    """Return how well the methods predict hidden edges of ``network``, by ``link_results``.
+    """Evaluate link prediction on ``network``; rows are those of ``link_results``.
 
-    Where it has features, versions of DMTE learn from those and others from the texts.
+    If it has features, versions of DMTE learn from those and other methods from the texts.
 
     >>> from dmte.network import read_network
     >>> rows = evaluate_links(read_network("concepts"), ["tfidf"], [0.5], num_seeds=2)
@@ -130,13 +122,11 @@ def evaluate_links(
     ('tfidf', 2)
 
     Raises:
-        ConfigError: There is no such method or protocol.
-        SplitError: The network cannot be split so.
+        ConfigError: A method or the protocol does not exist.
+        SplitError: The network does not allow this split.
     """
-    has_features = network.features is not None
-    jobs = link_jobs(
-        "", methods, train_fractions, [protocol], num_seeds, from_features=has_features
-    )
+    fractions, has_features = train_fractions, network.features is not None
+    jobs = link_jobs("", methods, fractions, [protocol], num_seeds, from_features=has_features)
     return link_results((job, job.run(network)) for job in jobs)
 
 
@@ -147,13 +137,13 @@ def evaluate_classes(
     *,
     num_seeds: int = 10,
 ) -> list[dict[str, Any]]:
-    """Return how well the methods' vectors predict labels of ``network``, by ``class_results``.
+    """Evaluate classification on ``network``; rows are those of ``class_results``.
 
-    Where it has features, versions of DMTE learn from those and others from the texts.
+    If it has features, versions of DMTE learn from those and other methods from the texts.
 
     Raises:
-        ConfigError: There is no such method, or it has no vectors.
-        SplitError: The labels of the network cannot be split so.
+        ConfigError: A method does not exist or has no vectors.
+        SplitError: The labels of the network do not allow this split.
     """
     has_features = network.features is not None
     jobs = class_jobs("", methods, label_fractions, num_seeds, from_features=has_features)
@@ -161,7 +151,7 @@ def evaluate_classes(
 
 
 def provenance(jobs: Iterable[Job]) -> dict[str, Any]:
-    """Return versions and machine of this process, and the jobs' seeds and methods' settings."""
+    """Return versions and machine of this process, and the seeds and settings of the jobs."""
     jobs = list(jobs)
     return {
         "versions": environment()["versions"] | {name: version(name) for name in LIBRARIES},
@@ -173,21 +163,21 @@ def provenance(jobs: Iterable[Job]) -> dict[str, Any]:
 
 
 def made_by(results: Results) -> list[dict[str, Any]]:
-    """Return how many jobs every maker made, the busiest first; none is known of older ones."""
+    """Count the jobs by build, the most frequent first; older results have no build."""
     makers = Counter(json.dumps(result.get("made")) for _, result in results)
     return [{"by": json.loads(made), "cells": count} for made, count in makers.most_common()]
 
 
 def _own_settings(job: Job) -> dict[str, Any]:
-    """Return a method's settings without what a job changes, which every row says."""
+    """Return a method's settings without a job's changes, which every row has."""
     method = job.configured_method()
-    if isinstance(method, NeedsMore):  # What it needs may not be here; its jobs say what it was.
+    if isinstance(method, NeedsMore):  # The job's fingerprint replaces a missing model.
         return describe_settings(method)
     return describe_settings(replace(job, settings={}).configured_method())
 
 
 def _by_seed(results: Results, kind: type[Job]) -> list[tuple[Any, Mapping[str, Any]]]:
-    """Return the jobs of one kind by method and seed, whichever was done first."""
+    """Sort the jobs of one kind by method and seed."""
     order = {name: position for position, name in enumerate(METHODS)}
     return sorted(
         ((job, result) for job, result in results if isinstance(job, kind)),
@@ -200,7 +190,7 @@ def _settings_key(job: Job) -> tuple[tuple[str, Any], ...]:
 
 
 def _figures(scores: Sequence[Mapping[str, float]], names: Iterable[str]) -> dict[str, Any]:
-    """Summarize every metric that all results have; earlier ones may lack a new metric."""
+    """Summarize every metric that all results have; older ones may lack a new metric."""
     return {
         name: asdict(summarize([score[name] for score in scores]))
         for name in names
@@ -209,7 +199,7 @@ def _figures(scores: Sequence[Mapping[str, float]], names: Iterable[str]) -> dic
 
 
 def _costs(group: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the mean time of a fit, that of the fastest, and the largest peak of memory."""
+    """Return the mean and the minimum time of the fits, and their peak memory."""
     peaks = [result["peak_mb"] for result in group if result.get("peak_mb") is not None]
     seconds = [result["fit_seconds"] for result in group]
     return {

@@ -1,21 +1,21 @@
-"""Better settings for one network, searched on edges held back from it, with optuna.
+"""Search of settings for one network on held-out edges, with optuna.
 
-A split holds back a fifth of the edges to judge by. A trial trains on the rest, where it holds back
-edges of its own to stop early on, and is judged by the AUC on the judging edges, averaged over
-splits; a trial whose first split is below the median of earlier ones is not judged on the others.
-Trial 0 is the recommended recipe, trial 1 the paper's, a few change one thing about the first, and
-then optuna's TPE proposes. λ_h = decay^h, so that H and one number stand for the hop weights.
+A split holds out a fifth of the edges, the tuning edges. A trial trains on the rest, with its own
+validation edges for early stopping. Its score is the AUC on the tuning edges, averaged over splits;
+a trial whose first split is below the median of earlier trials skips the others. Trial 0 is the
+recommended recipe, trial 1 the paper's; the next change one thing about trial 0, and then optuna's
+TPE proposes. λ_h = decay^h gives the hop weights.
 
-The best of many noisy figures is too high. So the best trial and the default are trained again on
-fresh splits that no trial has seen, and the default stays unless there
+The best of many noisy scores is biased upwards. So the best trial and the default are trained again
+on fresh splits, and the default stays unless there
 
     mean of AUC_best - AUC_default  >  2 SE
 
-SE is the greater of the spread over splits and of DeLong's error of the judging edges.
+SE is the larger of the standard error over splits and DeLong's error on the tuning edges.
 
-Every trial is a line of a journal, on disk before the next begins. What is proposed is a function
-of the seed, the number of the trial and the lines before it, so that a search that was interrupted
-goes on as if it had not been. optuna is an extra, imported when it proposes.
+Trials are stored in a journal. A proposal depends only on the seed, the number of the trial and the
+trials before it, so an interrupted search resumes exactly. optuna is an extra, imported when it
+proposes.
 """
 
 from dmte.tuning.result import Check, Outcome, Trial

@@ -1,63 +1,65 @@
-"""What a network must have to be tuned on: links, pairs without one, and words or features.
+"""Requirements for tuning: links, pairs without a link, and words or features."""
 
-Links held back are told from pairs that have none, and everything is compared with the default.
-"""
+import math
 
-from dmte.errors import TrainingError
+from dmte.errors import ConfigError, TrainingError
 from dmte.network import TextualNetwork
 from dmte.text.tokenize import tokenize
 from dmte.training.edges import num_linked_pairs, num_pairs
 
-JUDGING_SHARE = 0.2
-"""Of the edges, held back to judge by."""
-MIN_JUDGING = 20
-"""Edges to judge by, and pairs that are none; with fewer, no difference would stand out."""
+TUNING_SHARE = 0.2
+"""Share of the edges held out to score trials."""
+MIN_TUNING_EDGES = 20
+"""Fewest tuning edges, and fewest non-edges, that can show a difference."""
 
 
-def refuse_untunable(network: TextualNetwork) -> None:
-    """Check that a search on ``network`` can tell anything.
-
-    Raises:
-        TrainingError: It cannot; says what is missing.
-    """
-    _refuse_few_pairs(network)
-    _refuse_wordless(network)
-
-
-def _refuse_few_pairs(network: TextualNetwork) -> None:
-    """Check that there are links to judge by, and pairs without a link to tell them from.
+def check_tunable(network: TextualNetwork) -> None:
+    """Check that a search on ``network`` can compare settings.
 
     Raises:
-        TrainingError: There are too few of one or the other.
+        TrainingError: There are too few links or non-edges, or the default has no input.
     """
+    _check_pairs(network)
+    _check_input(network)
+
+
+def _check_pairs(network: TextualNetwork) -> None:
     linked = num_linked_pairs(network)
-    judging, free = int(JUDGING_SHARE * linked), num_pairs(network.num_vertices) - linked
-    if judging < MIN_JUDGING:
+    held_out, unlinked = int(TUNING_SHARE * linked), num_pairs(network.num_vertices) - linked
+    if held_out < MIN_TUNING_EDGES:
         raise TrainingError(
-            f"too few links to tune on: {judging} of {linked} would be held back to judge by, and "
-            f"fewer than {MIN_JUDGING} tell nothing; the default is the best choice"
+            f"too few links to tune on: {held_out} of {linked} would be held out, and tuning needs "
+            f"at least {MIN_TUNING_EDGES}; use the default settings"
         )
-    if free < MIN_JUDGING:
+    if unlinked < MIN_TUNING_EDGES:
         raise TrainingError(
-            "too few pairs of vertices without a link to tune on: links held back would be told "
-            f"from {free}, and fewer than {MIN_JUDGING} tell nothing; the default is the best "
-            "choice"
+            f"too few pairs of vertices without a link to tune on: {unlinked}, and tuning needs at "
+            f"least {MIN_TUNING_EDGES}; use the default settings"
         )
 
 
-def _refuse_wordless(network: TextualNetwork) -> None:
-    """Check that the default can learn, since everything is compared with it.
-
-    Raises:
-        TrainingError: No text has a word, or no feature is other than zero.
-    """
+def _check_input(network: TextualNetwork) -> None:
+    """Check that the default can learn, since every trial is compared with it."""
     if network.features is None:
         missing, found = "text has a word", any(map(tokenize, network.texts))
     else:
         missing, found = "feature is other than zero", bool(network.features.any())
     if not found:
         raise TrainingError(
-            f"no {missing}, and the default, which a search starts from and compares with, learns "
-            "from nothing else; the paper's recipe learns from links alone: dmte train --recipe "
-            "paper"
+            f"no {missing}, which the default recipe needs, and a search starts from the default; "
+            "the paper's recipe learns from links alone: dmte train --recipe paper"
         )
+
+
+def check_limits(trials: int | None, seconds: float | None) -> None:
+    """Check the limits of a search.
+
+    Raises:
+        ConfigError: There is no limit, or one is out of range.
+    """
+    if trials is None and seconds is None:
+        raise ConfigError("tuning needs a limit: how many trials, or how many minutes")
+    if trials is not None and trials < 1:
+        raise ConfigError(f"trials must be at least 1, not {trials}")
+    if seconds is not None and not 0 < seconds < math.inf:
+        raise ConfigError(f"minutes must be above 0, not {seconds / 60:g}")

@@ -1,4 +1,4 @@
-"""What a search found: its trials, the comparison on fresh splits, and what to train with."""
+"""The result of a search: trials, the comparison on fresh splits, and the chosen settings."""
 
 import math
 import statistics
@@ -12,17 +12,17 @@ from dmte.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One point of the search space and what became of it."""
+    """One point of the search space and its scores."""
 
     number: int
     point: Mapping[str, Any]
     settings: Settings
     aucs: tuple[float, ...]
-    """On the judging edges of every split it was judged on."""
+    """AUC on the tuning edges, per split."""
     seconds: float
     is_complete: bool
     problem: str | None = None
-    """Why it could not be trained."""
+    """The reason why training failed, if it did."""
 
     @property
     def auc(self) -> float:
@@ -31,23 +31,23 @@ class Trial:
 
     @property
     def seconds_a_fit(self) -> float:
-        """How long one training took."""
+        """Mean seconds of one training."""
         return self.seconds / max(len(self.aucs), 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, for JSON."""
+        """Return plain values for JSON."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Trial":
-        """Return the trial ``to_dict`` wrote."""
+        """Restore a trial from ``to_dict``."""
         settings = Settings.from_dict(values["settings"])
         return cls(**{**values, "settings": settings, "aucs": tuple(values["aucs"])})
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The best trial and the default on one split that no trial has seen."""
+    """AUC of the best trial and the default on one fresh split."""
 
     trial: int
     split: int
@@ -59,13 +59,13 @@ class Check:
 
     @property
     def difference(self) -> float:
-        """How much better the best is."""
+        """AUC of the best minus that of the default."""
         return self.best - self.default
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a search found."""
+    """The result of a search."""
 
     network: str
     """The network's fingerprint."""
@@ -74,13 +74,13 @@ class Outcome:
     num_splits: int
     default: Trial
     best: Trial
-    """By the search's own figures; perhaps the default itself."""
+    """The trial with the highest AUC, possibly the default."""
     checks: tuple[Check, ...]
-    """Both on fresh splits; none if the best is the default."""
+    """Comparisons on fresh splits; empty if the best is the default."""
 
     @property
     def gain(self) -> float:
-        """By how much the best beats the default on fresh splits."""
+        """Mean difference of the best and the default on fresh splits."""
         return statistics.fmean(check.difference for check in self.checks) if self.checks else 0.0
 
     @property
@@ -89,11 +89,11 @@ class Outcome:
         count = len(self.checks)
         if not count:
             return 0.0
-        judging = math.sqrt(sum(check.error**2 for check in self.checks)) / count
+        within = math.sqrt(sum(check.error**2 for check in self.checks)) / count
         if count == 1:
-            return judging
+            return within
         spread = statistics.stdev(check.difference for check in self.checks) / math.sqrt(count)
-        return max(judging, spread)
+        return max(within, spread)
 
     @property
     def is_better(self) -> bool:
@@ -102,16 +102,16 @@ class Outcome:
 
     @property
     def is_worse(self) -> bool:
-        """Whether the best falls short of the default by more than noise."""
+        """Whether the default beats the best by more than noise."""
         return bool(self.checks) and self.gain < -NOISE * self.error
 
     @property
     def settings(self) -> Settings:
-        """What to train with: the best trial's settings if it is better, or else the default."""
+        """The best trial's settings if it is better, otherwise the default."""
         return (self.best if self.is_better else self.default).settings
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as plain values, for JSON."""
+        """Return plain values for JSON."""
         return {
             "network": self.network,
             "seed": self.seed,

@@ -1,7 +1,7 @@
-"""What to try next: the recipes, points close to the default, then what optuna proposes.
+"""Proposals of trials: the recipes, points close to the default, then optuna's.
 
-optuna is an extra, imported when it proposes. Its sampler is made anew for every trial, from the
-seed and the trial's number, so that a proposal is a function of these and of the trials before.
+Every trial has a new sampler, seeded by the search's seed and the number of the trial. So a
+proposal depends only on these and the trials before it.
 """
 
 import statistics
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
 FEWEST_TO_PRUNE = 5
-"""Trials there must be before a trial can be given up for being below their median."""
+"""Fewest earlier trials with which a trial below their median is pruned."""
 
 
 def propose(trials: Sequence[Trial], seed: int, space: Space) -> dict[str, Any]:
-    """Return the point to try after these trials: a recipe, a point close by, or optuna's.
+    """Return the point to try after these trials.
 
     Raises:
         MissingExtraError: optuna is needed and not installed.
@@ -33,7 +33,6 @@ def propose(trials: Sequence[Trial], seed: int, space: Space) -> dict[str, Any]:
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        # Of its own for every trial, so that it does not matter which trials this process made.
         sampler = optuna.samplers.TPESampler(
             seed=generator_for(seed, "proposal", number).initial_seed()
         )
@@ -46,13 +45,13 @@ def propose(trials: Sequence[Trial], seed: int, space: Space) -> dict[str, Any]:
 
 
 def is_hopeless(trials: Sequence[Trial], aucs: Sequence[float]) -> bool:
-    """Return whether a trial is below the median of the earlier ones on as many splits."""
+    """Whether a trial is below the median of the earlier ones on as many splits."""
     others = [statistics.fmean(trial.aucs[: len(aucs)]) for trial in trials if trial.aucs]
     return len(others) >= FEWEST_TO_PRUNE and statistics.fmean(aucs) < statistics.median(others)
 
 
 def _frozen(trial: Trial, kinds: Mapping[str, "BaseDistribution"]) -> Any:
-    """Return the trial as optuna knows one."""
+    """Convert a trial to optuna's."""
     optuna = import_optuna()
     states = optuna.trial.TrialState
     cut = states.PRUNED if trial.aucs and trial.problem is None else states.FAIL
@@ -78,10 +77,10 @@ def _distribution(kind: Range) -> "BaseDistribution":
 
 
 def import_optuna() -> Any:
-    """Return optuna.
+    """Import optuna, which is optional.
 
     Raises:
-        MissingExtraError: It is not installed.
+        MissingExtraError: optuna is not installed.
     """
     try:
         import optuna

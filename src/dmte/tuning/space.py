@@ -1,9 +1,9 @@
-"""What a search may change about a recipe, as a space of names and ranges.
+"""The search space: names of settings and their ranges.
 
-λ_h = decay^h, so that the number of hops H and one number stand for the hop weights. A recipe
-brings what is not in the space: the encoder, the number of epochs, when to stop. Where vertices
-come with features, every recipe reads those, and there are no words to leave out. Letters and
-weights of words are for spectral texts: a point that asks for them with others does without.
+λ_h = decay^h, so the number of hops H and one number give the hop weights. A recipe supplies the
+settings outside the space: the encoder, the number of epochs, early stopping. If vertices have
+features, every recipe reads those, and settings of words are dropped. Letters and word weights
+apply to the spectral encoder only; with others they are switched off.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,21 +15,21 @@ from dmte.network import TextualNetwork
 from dmte.settings import RECIPES, WORD_SETTINGS, Settings
 
 DEFAULT = "recommended"
-OPEN, OTHERWISE_OPEN = "open", 200  # What is left open, and the width where it cannot be.
-OF_WORDS = frozenset({*WORD_SETTINGS, "word_dropout"})
-"""What changes nothing where there are no words."""
+OPEN, FIXED_DIM = "open", 200  # Stands for None, and the width if it cannot be None.
+TEXT_SETTINGS = frozenset({*WORD_SETTINGS, "word_dropout"})
+"""Settings without effect if there are no words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of these."""
+    """One of several values."""
 
     options: tuple[str | int | bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A number from low to high, on a logarithmic scale if so said."""
+    """A number from low to high, on a logarithmic scale with ``log``."""
 
     low: float
     high: float
@@ -38,7 +38,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A whole number from low to high, on a logarithmic scale if so said."""
+    """A whole number from low to high, on a logarithmic scale with ``log``."""
 
     low: int
     high: int
@@ -50,38 +50,37 @@ Range = Choice | Between | Whole
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """Recipes, what may be changed about them, and what to change first.
+    """Recipes, the ranges to search, and the changes to try first.
 
     >>> SPACE.settings_of(SPACE.point_of("paper") | {"hops": 3, "decay": 0.5}).hop_weights
     (1.0, 0.5, 0.25)
     """
 
     recipes: Mapping[str, Settings]
-    """What a point starts from; a search judges every one, the default first."""
+    """Starting points; a search tries every one, the default first."""
     ranges: Mapping[str, Range]
-    """What is searched. What the recipe decides besides, such as the encoder, comes with it."""
+    """Names to search and their ranges; the recipe supplies all other settings."""
     nearby: Sequence[Mapping[str, Any]]
-    """What trials change about the default before optuna proposes: few trials find more close
-    by."""
+    """Changes of the default to try before optuna proposes, since few trials find more nearby."""
 
     def settings_of(self, point: Mapping[str, Any]) -> Settings:
-        """Return the settings a point of the space stands for.
+        """Return the settings of a point of the space.
 
         Raises:
-            ConfigError: They contradict each other.
+            ConfigError: The settings contradict each other.
         """
         values = dict(point)
         start = self.recipes[values.pop("recipe")]
         decay = values.pop("decay")
         weights = tuple(round(decay**hop, 4) for hop in range(values.pop("hops")))
         if values["dim"] == OPEN:
-            is_open = replace(start, structure=values["structure"], dim=OTHERWISE_OPEN).is_text_only
-            values["dim"] = None if is_open else OTHERWISE_OPEN
+            is_open = replace(start, structure=values["structure"], dim=FIXED_DIM).is_text_only
+            values["dim"] = None if is_open else FIXED_DIM
         values |= {name: None for name in WORD_SETTINGS if values.get(name) == OPEN}
         if not start.encoder_traits.has_word_settings:
             values |= {name: False for name in WORD_SETTINGS if name in values}
         for name in ("learning_rate", "mixing_learning_rate", "sharpness", "noise_power"):
-            values[name] = float(f"{values[name]:.3g}")  # More digits would only look precise.
+            values[name] = float(f"{values[name]:.3g}")  # More digits are noise.
         return replace(start, hop_weights=weights, **values)
 
     def point_of(self, recipe: str) -> dict[str, Any]:
@@ -89,7 +88,7 @@ class Space:
         settings = self.recipes[recipe]
         weights = settings.hop_weights
         point = {name: getattr(settings, name) for name in self.ranges if hasattr(settings, name)}
-        # Any weights λ become the decay that leads from the first to the last.
+        # The decay that leads from the first weight to the last.
         decay = (weights[-1] / weights[0]) ** (1 / (len(weights) - 1)) if len(weights) > 1 else 1.0
         point |= {"recipe": recipe, "decay": round(decay, 4)}
         left_open = ("dim", *WORD_SETTINGS)
@@ -103,11 +102,11 @@ class Space:
         return recipes + [default | dict(change) for change in self.nearby]
 
     def without_words(self) -> "Space":
-        """Return the same where features stand in the place of texts."""
+        """Return the space for features in place of texts."""
         return Space(
             {name: replace(recipe, encoder="features") for name, recipe in self.recipes.items()},
-            {name: kind for name, kind in self.ranges.items() if name not in OF_WORDS},
-            [change for change in self.nearby if not OF_WORDS & set(change)],
+            {name: kind for name, kind in self.ranges.items() if name not in TEXT_SETTINGS},
+            [change for change in self.nearby if not TEXT_SETTINGS & set(change)],
         )
 
 
@@ -151,11 +150,11 @@ SPACE = Space(
         {"learning_rate": 0.03, "noise_power": 0.75},
     ),
 )
-"""What is searched where texts are read."""
+"""The space of a search that reads texts."""
 
 
 def space_of(network: TextualNetwork) -> Space:
-    """Return what is searched on ``network``."""
+    """Return the search space for ``network``."""
     return SPACE if network.features is None else SPACE.without_words()
 
 

@@ -389,7 +389,7 @@ def test_what_was_measured_elsewhere_is_shown_where_it_cannot_run(
         (["evaluate", "links"], "name a network"),
         (["evaluate", "classes", "hepth", "--methods", "tfidf"], "has no labels"),
         (["evaluate", "classes", "concepts", "--methods", "adamic-adar"], "has no vectors"),
-        (["evaluate", "links", "concepts", "--methods", "tridnr-labels"], "tridnr does without"),
+        (["evaluate", "links", "concepts", "--methods", "tridnr-labels"], "use tridnr"),
         (["reproduce", "table-9"], "there is no target 'table-9'"),
         (["reproduce", "Cora-Link"], "did you mean cora-links"),
         (["reproduce", "zhihu-links"], "data.txt"),

@@ -16,7 +16,7 @@ FIGURES = {"average_precision": 0.8, "mrr": 0.5, "hits_at_10": 0.7}
 
 
 def made_up(job: Job) -> dict[str, Any]:
-    """Return a result whose AUC depends on the cell."""
+    """Return a result whose AUC depends on the job."""
     cost = {"fit_seconds": 1.0, "peak_mb": 100}
     if isinstance(job, ClassJob):
         shares = {f"{share:g}": share for share in job.label_fractions}
@@ -32,7 +32,7 @@ def made_up(job: Job) -> dict[str, Any]:
 
 @pytest.fixture
 def fill(planted: TextualNetwork, tmp_path: Path) -> Callable[..., Results]:
-    """Return what fills a target with made-up fits of the cells that ``is_done`` chooses."""
+    """Return a function that stores made-up fits of the jobs that ``is_done`` chooses."""
 
     def fill(name: str, is_done: Callable[[Any], bool] = lambda job: job.seed == 0) -> Results:
         target = TARGETS[name]

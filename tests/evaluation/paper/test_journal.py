@@ -13,7 +13,7 @@ from dmte.evaluation.jobs import LinkJob
 from dmte.evaluation.paper.journal import Journal
 from dmte.storage.journal import append_line
 
-CELL = LinkJob(
+JOB = LinkJob(
     network="n",
     method="dmte-paper",
     settings={"hop_weights": (1.0, 0.5)},
@@ -34,28 +34,28 @@ RESULT: dict[str, Any] = {
 
 def test_what_was_added_is_there_for_the_next_process(tmp_path: Path) -> None:
     path = tmp_path / "new" / "cells.jsonl"
-    Journal(path).add(CELL, RESULT)
+    Journal(path).add(JOB, RESULT)
     journal = Journal(path)
-    assert CELL in journal
-    assert journal[CELL] == RESULT
-    assert replace(CELL, seed=1) not in journal
+    assert JOB in journal
+    assert journal[JOB] == RESULT
+    assert replace(JOB, seed=1) not in journal
     assert len(journal) == 1
 
 
 @pytest.mark.medium
 def test_a_kill_at_any_byte_of_a_line_loses_that_line_only(tmp_path: Path) -> None:
     path = tmp_path / "cells.jsonl"
-    Journal(path).add(CELL, RESULT)
+    Journal(path).add(JOB, RESULT)
     first = path.read_bytes()
-    Journal(path).add(replace(CELL, seed=1), RESULT)
+    Journal(path).add(replace(JOB, seed=1), RESULT)
     whole = path.read_bytes()
     for length in range(len(first), len(whole)):
         path.write_bytes(whole[:length])
         journal = Journal(path)
-        assert CELL in journal
-        assert replace(CELL, seed=1) not in journal
+        assert JOB in journal
+        assert replace(JOB, seed=1) not in journal
         with journal.growing():
-            journal.add(replace(CELL, seed=1), RESULT)
+            journal.add(replace(JOB, seed=1), RESULT)
         assert path.read_bytes() == whole
 
 
@@ -63,20 +63,20 @@ def test_only_one_run_adds_and_it_takes_over_what_was_added_before(tmp_path: Pat
     path = tmp_path / "new" / "cells.jsonl"
     first, second = Journal(path), Journal(path)
     with first.growing():
-        first.add(CELL, RESULT)
+        first.add(JOB, RESULT)
         with pytest.raises(StorageError, match=r"another run adds to .*cells\.jsonl; wait"):
             second.growing().__enter__()
-        assert CELL not in second
+        assert JOB not in second
     with second.growing():
-        assert CELL in second
+        assert JOB in second
 
 
 def test_whoever_reads_leaves_half_a_line_to_its_writer(tmp_path: Path) -> None:
     path = tmp_path / "cells.jsonl"
-    Journal(path).add(CELL, RESULT)
+    Journal(path).add(JOB, RESULT)
     half = path.read_bytes() + b'{"cell":'
     path.write_bytes(half)
-    assert CELL in Journal(path)
+    assert JOB in Journal(path)
     assert path.read_bytes() == half
 
 
@@ -93,11 +93,11 @@ def test_half_a_line_that_cannot_be_cut_is_said(
 
 
 @pytest.mark.parametrize("line", ["nonsense", "[]", "{}", '{"cell": {}}', "3", "\x00"])
-def test_a_line_of_somebody_elses_is_refused_with_its_number(tmp_path: Path, line: str) -> None:
+def test_a_foreign_line_raises_with_its_number(tmp_path: Path, line: str) -> None:
     path = tmp_path / "cells.jsonl"
-    Journal(path).add(CELL, RESULT)
+    Journal(path).add(JOB, RESULT)
     path.write_text(path.read_text() + line + "\n")
-    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2 holds no result"):
+    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2: not a result"):
         Journal(path)
 
 
@@ -115,18 +115,18 @@ def test_a_line_of_somebody_elses_is_refused_with_its_number(tmp_path: Path, lin
         {name: value for name, value in RESULT.items() if name != "hidden_edges"},
     ],
 )
-def test_a_damaged_result_is_refused_with_its_line(tmp_path: Path, result: Any) -> None:
+def test_a_damaged_result_raises_with_its_line(tmp_path: Path, result: Any) -> None:
     path = tmp_path / "cells.jsonl"
-    Journal(path).add(CELL, RESULT)
-    append_line(path, {"cell": CELL.describe(), "result": result})
-    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2 holds no result"):
+    Journal(path).add(JOB, RESULT)
+    append_line(path, {"cell": JOB.describe(), "result": result})
+    with pytest.raises(StorageError, match=r"cells\.jsonl, line 2: not a result"):
         Journal(path)
 
 
 def test_a_result_without_a_later_metric_or_with_another_one_is_read(tmp_path: Path) -> None:
     path = tmp_path / "cells.jsonl"
     for seed, scores in enumerate(({"auc": 0.9}, FIGURES | {"another": 7})):
-        Journal(path).add(replace(CELL, seed=seed), {**RESULT, "scores": {"dot": scores}})
+        Journal(path).add(replace(JOB, seed=seed), {**RESULT, "scores": {"dot": scores}})
     assert len(Journal(path)) == 2
 
 
@@ -136,14 +136,14 @@ def test_labels_are_scored_at_shares(share: str, tmp_path: Path) -> None:
     job = {"kind": "ClassCell"}
     scores = {share: {"macro_f1": 0.1, "micro_f1": 1}}
     append_line(path, {"cell": job, "result": {"scores": scores, "fit_seconds": 1}})
-    with pytest.raises(StorageError, match=r"line 1 holds no result"):
+    with pytest.raises(StorageError, match=r"line 1: not a result"):
         Journal(path)
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     with pytest.raises(StorageError, match="cannot be"):
-        Journal(tmp_path / "file" / "cells.jsonl").add(CELL, RESULT)
+        Journal(tmp_path / "file" / "cells.jsonl").add(JOB, RESULT)
     with pytest.raises(StorageError, match="cannot be read: Is a directory"):
         Journal(tmp_path)
     if Path("/dev/full").exists():

@@ -16,7 +16,7 @@ RESULTS = Path(__file__).parents[3] / "experiments" / "results"
 
 
 def up_to(**seeds: int) -> Any:
-    """Return what chooses so many seeds of some methods and one of all the others."""
+    """Return a filter: some seeds of some methods, and one of the others."""
     return lambda job: job.seed < seeds.get(job.method.replace("-", "_"), 1)
 
 
@@ -44,7 +44,7 @@ def test_a_network_without_printed_figures_has_a_row_per_method(fill: Any) -> No
     assert "| LSA | 15.0 | 25.0 |" in shown
 
 
-def test_the_largest_deviation_stands_beside_the_costs(fill: Any) -> None:
+def test_the_costs_show_the_largest_deviation(fill: Any) -> None:
     results = fill("hepth-links", up_to(lsa=10))
     shown = section(results)
     assert "| method | seeds | ± at most | median seconds a fit | peak MB |" in shown

@@ -1,4 +1,4 @@
-"""Stored results: read back as written, with metrics of any version, and refused if damaged."""
+"""Stored results: written and read back, with metrics of any version; damaged ones raise."""
 
 import json
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_a_metric_of_a_later_version_is_ignored(fill: Any, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", ["hepth-links", "cora-classes", "case-study"])
-def test_a_damaged_value_is_refused_with_its_place(name: str, fill: Any, tmp_path: Path) -> None:
+def test_a_damaged_value_raises_with_its_place(name: str, fill: Any, tmp_path: Path) -> None:
     fill(name)
     whole = stored(tmp_path)
     (path,) = tmp_path.glob("*/results.json")
@@ -85,7 +85,7 @@ def test_a_damaged_value_is_refused_with_its_place(name: str, fill: Any, tmp_pat
 
 
 @pytest.mark.parametrize("auc", [1.5, True, "x", float("nan"), float("inf"), -0.1])
-def test_an_auc_that_is_not_a_share_is_refused(auc: Any, fill: Any, tmp_path: Path) -> None:
+def test_an_auc_outside_zero_and_one_raises(auc: Any, fill: Any, tmp_path: Path) -> None:
     fill("hepth-links", lambda job: (job.method, job.seed) == ("lsa", 0))
     whole = stored(tmp_path)
     whole["rows"][0]["auc"]["mean"] = auc
@@ -93,16 +93,14 @@ def test_an_auc_that_is_not_a_share_is_refused(auc: Any, fill: Any, tmp_path: Pa
 
 
 def assert_refused(folder: Path, results: Any, place: str) -> None:
-    """Refused are results in which the value at a place is damaged."""
+    """Check that results with a damaged value at a place raise."""
     (path,) = folder.glob("*/results.json")
     path.write_text(json.dumps(results))
     with pytest.raises(StorageError, match=rf"results.json: .*\b{place}\b.* is damaged or missing"):
         read_results(folder)
 
 
-def test_results_that_cannot_be_read_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unreadable_results_raise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise PermissionError(13, "Permission denied")
 

@@ -44,7 +44,7 @@ def test_every_committed_fit_is_one_that_its_target_plans(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target_has_different_cells_that_its_methods_can_run(
+def test_the_jobs_of_a_target_differ_and_their_settings_are_valid(
     name: str, planted: TextualNetwork
 ) -> None:
     jobs = TARGETS[name].jobs(planted)
@@ -158,7 +158,7 @@ def test_the_released_program_has_a_target_of_its_own() -> None:
         ("quick_seeds = 2", "", "quick_seeds"),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_reason(
+def test_an_invalid_target_file_raises_with_the_reason(
     old: str, new: str, reason: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "mine.toml"

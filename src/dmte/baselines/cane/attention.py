@@ -1,11 +1,11 @@
-"""Which words of two texts matter to each other: the mutual attention of CANE, and its gradient.
+"""Mutual attention of CANE, with its gradient.
 
-Of two texts with a column for every word, P and Q,
+For two texts with a column per word, P and Q,
 
     F = tanh(Pᵀ A Q)           a = softmax of the means of F's rows, b = of its columns
     u_t(v) = P a               v_t(u) = Q b
 
-Pairs of similar lengths go through together, few enough for the cache.
+Pairs of similar lengths are computed in blocks that fit in the cache.
 """
 
 import math
@@ -19,12 +19,12 @@ from torch.autograd.function import once_differentiable
 from torch.nn.functional import pad
 
 CELLS = 1 << 18
-"""Numbers of F computed together: 1 MB, which stays in the cache."""
-LENGTH_RATIO = 1.2  # Between the longest and the shortest left text of a block.
+"""Numbers of F in a block: 1 MB, which fits in the cache."""
+LENGTH_RATIO = 1.2  # Longest to shortest left text of a block.
 
 
 class PairTexts(NamedTuple):
-    """The text vectors of both vertices of some pairs, each towards the other."""
+    """Text vectors of both vertices of some pairs, each towards the other."""
 
     left: Float[Tensor, "pairs dim"]
     right: Float[Tensor, "pairs dim"]
@@ -39,7 +39,7 @@ def mutual_attention(
 ) -> PairTexts:
     """Return P a and Q b of pairs with words P, projected words Aᵀ P and words Q.
 
-    Padding is zero, so that F is zero there and only its number must not be counted.
+    Padding is zero, and so is F there; means divide by the number of words.
     """
     correlation = torch.tanh(torch.bmm(projected, right.transpose(1, 2)))
     left_importance = correlation.sum(dim=2) / right_lengths.unsqueeze(1)
@@ -63,7 +63,7 @@ def _weighted_sum_of_words(
 def blocks_of_pairs(
     left_lengths: Int[Tensor, " pairs"], right_lengths: Int[Tensor, " pairs"]
 ) -> Iterator[Int[Tensor, " block"]]:
-    """Yield every pair in a block of similar lengths, at most ``CELLS`` numbers of F if padded."""
+    """Yield blocks of pairs with similar lengths; F padded has at most ``CELLS`` numbers."""
     kind = (left_lengths.double().log() / math.log(LENGTH_RATIO)).floor().long()
     order = (kind * (int(right_lengths.max()) + 1) + right_lengths).argsort(
         descending=True, stable=True
@@ -83,15 +83,16 @@ def attend(
     offsets: Int[Tensor, " texts_and_one"],
     pairs: Int[Tensor, "pairs 2"],
 ) -> PairTexts:
-    """Return the text vectors of pairs of texts, whose ``words``, P, stand one after the other.
+    """Return the text vectors of pairs of texts.
 
-    ``projected`` are Aᵀ P, and ``offsets`` say where the words of every text begin.
+    ``words`` are the P of all texts, concatenated, and ``projected`` are Aᵀ P. The words of every
+    text begin at its offset.
     """
     return PairTexts(*_Attend.apply(words, projected, offsets, pairs))  # type: ignore[no-untyped-call]
 
 
 class _Block(NamedTuple):
-    """What the backward pass needs of a block: where its words come from, and its own graph."""
+    """A block for the backward pass: the positions of its words, and its own graph."""
 
     pairs: Int[Tensor, " block"]
     left_places: Int[Tensor, " left_places"]
@@ -101,10 +102,9 @@ class _Block(NamedTuple):
 
 
 class _Attend(torch.autograd.Function):
-    """The text vectors of pairs, from the words of all their texts.
+    """Text vectors of pairs, whose backward pass adds all blocks to one gradient.
 
-    Left to autograd, every block would make a gradient of the size of the whole table; here the
-    blocks' gradients are added to one.
+    Autograd would allocate a gradient of the size of the whole table for every block.
     """
 
     @staticmethod
@@ -144,22 +144,22 @@ class _Attend(torch.autograd.Function):
         ctx: Any, left: Float[Tensor, "pairs dim"], right: Float[Tensor, "pairs dim"]
     ) -> tuple[Tensor, Tensor, None, None]:
         words, projected = left.new_zeros(2, *ctx.shape).unbind()
-        while ctx.blocks:  # Each is freed once it is done.
+        while ctx.blocks:  # Frees each block after use.
             block = ctx.blocks.pop()
             gradients = torch.autograd.grad(
                 block.texts, block.gathered, (left[block.pairs], right[block.pairs])
             )
-            of_left, of_projected, of_right = (gradient.flatten(0, 1) for gradient in gradients)
-            words.index_add_(0, block.left_places, of_left)
-            words.index_add_(0, block.right_places, of_right)
-            projected.index_add_(0, block.left_places, of_projected)
+            by_left, by_projected, by_right = (gradient.flatten(0, 1) for gradient in gradients)
+            words.index_add_(0, block.left_places, by_left)
+            words.index_add_(0, block.right_places, by_right)
+            projected.index_add_(0, block.left_places, by_projected)
         return words[:-1], projected[:-1], None, None
 
 
 def _places(
     offsets: Int[Tensor, " texts_and_one"], texts: Int[Tensor, " block"]
 ) -> Int[Tensor, "block positions"]:
-    """Return where the words of some texts stand, padded with the number of all words."""
+    """Return the positions of the words of some texts, padded with the number of all words."""
     starts, ends = offsets[texts].unsqueeze(1), offsets[texts + 1].unsqueeze(1)
     places = starts + torch.arange(max(1, int((ends - starts).max())))
     return torch.where(places < ends, places, int(offsets[-1]))

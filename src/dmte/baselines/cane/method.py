@@ -1,8 +1,8 @@
 """CANE, context-aware network embedding (Tu, Liu, Liu and Sun 2017).
 
 A vertex has a structure vector u_s and, towards every other vertex, another text vector. A text of
-m words becomes m columns P by a convolution over windows of l words, beyond whose ends there is
-nothing; the columns P and Q of two texts then say which words matter to each other:
+m words becomes m columns P by a convolution over windows of l words, with zeros beyond its ends.
+The columns P and Q of two texts weigh each other's words:
 
     F = tanh(Pᵀ A Q)           a = softmax of the means of F's rows, b = of its columns
     u_t(v) = P a               v_t(u) = Q b
@@ -14,43 +14,38 @@ Four parts predict v given u along every edge, weighted by ρ and by s_uv, by ne
     structure_text        log σ(v_s · u_t(v))    + Σ_z log σ(-z_s · u_t(z))
     text_structure        log σ(v_t(u) · u_s)    + Σ_z log σ(-z_t(u) · u_s)
 
-with K negatives z ~ d_z^{3/4}. A pair scores u_t(v) · v_t(u) + u_s · v_s. Where a vertex must have
-one vector, as in classification, its text vectors towards its neighbors are averaged.
+with K negatives z ~ d_z^{3/4}. A pair scores u_t(v) · v_t(u) + u_s · v_s. Classification needs one
+vector per vertex, the mean of its text vectors towards its neighbors.
 
 As in the authors' released code, and unlike the paper, P = tanh of the convolution, which has no
-bias, and structure vectors longer than 1 are scaled to length 1. Unlike that code,
+bias, and structure vectors longer than 1 are scaled to length 1. Differences from that code:
 
-- an edge of an undirected network is learned in both directions, and A is symmetric there, so
-  that one F serves both and the order of a pair does not change its score;
-- the text of u is read towards z when z is scored, as any pair's is after training; there it is
-  read towards v. Its fourth part also takes z's text in place of u's, here z_s in place of v_s;
-- l is 3, not 2, and padding takes no part; there every text has 300 words, most of them padding;
-- pairs are scored by their own text vectors; there by one vector per vertex, in the version read
-  its structure vector alone;
-- C and A start smaller and move in smaller steps than the tables (see ``shared_learning_rate``);
-  with A near zero all words matter alike at first.
+- An edge of an undirected network is learned in both directions. A is symmetric there, so one F
+  serves both and the order of a pair does not change its score.
+- The text of u is read towards z to score z, as in any pair after training; theirs is read towards
+  v. Their fourth part takes z's text in place of u's, ours z_s in place of v_s.
+- l is 3, not 2, and padding is masked; theirs pads most of every text to 300 words.
+- Pairs are scored by their own text vectors; the version of their code that we read uses the
+  structure vector alone.
+- C and A start smaller and have a smaller step size than the tables (see
+  ``shared_learning_rate``). With A near zero all words count alike at first.
 
-Per step only the texts of the batch are convolved, so that memory is bounded by the batch. Cora
-at 55 % takes 106 s of one processor and 1.3 GB, an epoch of DBLP (from 12 steps) 11 s and 0.3 GB.
+A step convolves only the texts of its batch, which bounds the memory. Cora at 55 % takes 106 s on
+one processor and 1.3 GB, an epoch of DBLP (extrapolated from 12 steps) 11 s and 0.3 GB.
 
-A vertex without edges has a zero structure vector and reads its own text for context; an empty
-text has a zero text vector, towards which every word of another matters alike.
+A vertex without edges has a zero structure vector and reads its own text for context. An empty text
+has a zero text vector, and the words of its partner count alike.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dmte.baselines.cane.model import (
-    ContextAwareEmbedding,
-    ContextAwareTexts,
-    average_texts,
-)
-from dmte.baselines.skipgram import require_positive
-from dmte.errors import ConfigError
+from dmte.baselines.cane.model import ContextAwareEmbedding, ContextAwareTexts, average_texts
+from dmte.baselines.skipgram import require_even, require_positive
 from dmte.kernels.adam import Adam
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
@@ -63,15 +58,20 @@ from dmte.training.negative_sampling import NOISE_POWER, NegativeSampler
 from dmte.training.objective import Scores, part_losses, weighted_sum
 
 FEWEST_STEPS = 3
-"""Steps of a pass, as many as Cora has at 55 %. With one, as 1024 edges a step would leave them,
-edges held back from the training edges of HepTh have 90.4 and 88.3 for 92.9 and 93.1 (published,
-55 %, splits 100 and 101), of Cora at 15 % 81.0 and 83.0 for 84.1 and 83.2; five are no better.
-HepTh at 15 %, where only 12 edges could be asked about, had 90.5 for 88.1, and under strict Cora at
-15 % loses as well."""
+"""Fewest steps per pass; Cora has as many at 55 %. With a single step of 1024 edges the AUC on
+edges held out from the training edges fell from 92.9 and 93.1 to 90.4 and 88.3 on HepTh (published,
+55 %, splits 100 and 101), from 84.1 and 83.2 to 81.0 and 83.0 on Cora at 15 %; five are no better.
+Exceptions: HepTh at 15 %, with only 12 held-out edges, had 90.5 with one and 88.1 with three, and
+strict Cora at 15 % is worse with three as well."""
+RELEASED_WEIGHTS = ObjectiveWeights(
+    text_text=0.7, structure_structure=1.0, structure_text=0.1, text_structure=0.1
+)
+"""ρ in an earlier version of the released code; the program that DMTE's authors released has the
+same."""
 
 
 def neighbors_as_contexts(network: TextualNetwork) -> Int[Tensor, "pairs 2"]:
-    """Return who is read towards whom: the ends of every edge, a vertex without any and itself."""
+    """Pair the ends of every edge, and a vertex without edges with itself."""
     edges, _ = network.distinct_edges()
     is_alone = torch.ones(network.num_vertices, dtype=torch.bool)
     is_alone[edges.flatten()] = False
@@ -79,7 +79,7 @@ def neighbors_as_contexts(network: TextualNetwork) -> Int[Tensor, "pairs 2"]:
 
 
 class CaneTrainer:
-    """The parameters while they are learned."""
+    """Learns the parameters."""
 
     def __init__(self, network: TextualNetwork, method: "Cane", seed: int) -> None:
         keep_freed_memory()
@@ -103,17 +103,17 @@ class CaneTrainer:
         self._optimizer.add(shared, method.shared_learning_rate)
 
     def parameters(self) -> list[nn.Parameter]:
-        """Return everything that is learned."""
+        """Return all parameters."""
         return [*self.model.parameters(), self._structure]
 
     def structure(self) -> Float[Tensor, "linked half"]:
-        """Return u_s of the linked vertices, scaled to length 1 where it is longer."""
+        """Return u_s of the linked vertices, scaled to length 1 if longer."""
         lengths = torch.linalg.vector_norm(self._structure, dim=1, keepdim=True)
         scaled: Tensor = self._structure / lengths.clamp(min=1.0)
         return scaled
 
     def batches(self, epoch: int) -> tuple[Int[Tensor, " batch"], ...]:
-        """Return the edges of an epoch in a new order, of few edges in smaller batches."""
+        """Shuffle the edges of an epoch; with few edges the batches are smaller."""
         generator = generator_for(self.seed, "cane order", epoch)
         order = torch.randperm(len(self.edges), generator=generator)
         size = self.method.batch_size
@@ -146,7 +146,7 @@ class CaneTrainer:
         return weighted_sum(parts, self.method.objective)
 
     def score_parts(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, "4 pairs"]:
-        """Return the scores of the four parts, of pairs (given, predicted)."""
+        """Score pairs (given, predicted) by the four parts."""
         given_text, predicted_text = self.model(self.linked_tokens, pairs)
         structure = self.structure()
         given, predicted = (structure.index_select(0, side) for side in pairs.T)
@@ -159,7 +159,7 @@ class CaneTrainer:
         return torch.stack([product.sum(dim=1) for product in products])
 
     def result(self) -> ContextAwareEmbedding:
-        """Return what was learned; the model itself, which must not be trained on."""
+        """Return the embedding, which shares the model: do not train further."""
         texts = average_texts(self.model, self.tokens, neighbors_as_contexts(self.network))
         structure = torch.zeros_like(texts)
         structure[self.edges.members] = self.structure().detach()
@@ -168,51 +168,42 @@ class CaneTrainer:
         return ContextAwareEmbedding(self.network.ids, vectors, half, self.model, self.tokens)
 
 
-def _published_weights() -> ObjectiveWeights:
-    return ObjectiveWeights(
-        text_text=0.7, structure_structure=1.0, structure_text=0.1, text_structure=0.1
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cane:
-    """Structure vectors, and text vectors that depend on who is looked at (Tu et al. 2017)."""
+    """Structure vectors, and text vectors that depend on the other vertex (Tu et al. 2017)."""
 
     dim: int = 200
     """The width of a vector, half of it text and half structure (Tu et al. 2017)."""
     window: int = 3
-    """Words that the convolution sees at once, l; the released code has 2."""
+    """Width of the convolution in words, l; the released code has 2."""
     max_words: int = 300
     """Words of a text that are read, as in the released code."""
-    objective: ObjectiveWeights = field(default_factory=_published_weights)
-    """ρ, how much each part counts. These stand in an earlier version of the released
-    code, for no network in particular; a later one takes them as arguments (0.3 for all but
-    text_text, which is 1, in its example for Zhihu)."""
+    objective: ObjectiveWeights = RELEASED_WEIGHTS
+    """ρ, the weights of the parts, from an earlier version of the released code; a later version
+    takes them as arguments (0.3 for all but text_text, which is 1, in its example for Zhihu)."""
     num_negatives: int = 1
     """Negatives per edge and direction, K (Tu et al. 2017)."""
     epochs: int = 24
     """Passes over the edges, in both directions. The released code makes 200 in one direction; here
-    the AUC on held-back edges (see ``shared_learning_rate``) was 89.4, 90.6, 92.0 and 91.9 after
-    8, 16, 24 and 32."""
+    the AUC on held-out edges (see ``shared_learning_rate``) was 89.4, 90.6, 92.0 and 91.9 after 8,
+    16, 24 and 32."""
     batch_size: int = 1024
-    """Edges per step at most, each in both directions; a pass makes three steps at least. The
-    released code has 64; 256 and 24 passes gave 91.3 in place of 92.0 on the held-back edges, with
-    an A that started larger."""
+    """Most edges per step, each in both directions; a pass has at least three steps. The released
+    code has 64; 256 and 24 passes gave 91.3 instead of 92.0 on the held-out edges, with a larger
+    initial A."""
     learning_rate: float = 0.01
     """Adam's step size for the vectors of words and vertices; the released code has 0.001 and
-    makes over a hundred times the steps."""
+    makes over a hundred times as many steps."""
     shared_learning_rate: float = 0.0003
-    """Adam's step size for C and A, which the released code moves like the vectors. With texts the
-    plain means of P and 48 steps on 1024 edges, C learned this slowly gave 93.0, not at all 92.9,
-    and as fast as the words 90.4: the AUC on 321 edges held back from the training edges of Cora's
-    split 0 (published, 55 %), one seed, on which every choice here was made."""
+    """Adam's step size for C and A; the released code has one step size for all. With plain means
+    of P as texts and 48 steps on 1024 edges, this one gave an AUC of 93.0, a fixed C 92.9, and the
+    step size of the words 90.4. It was measured on 321 edges held out from the training edges of
+    Cora's split 0 (published, 55 %), one seed, as for every choice here."""
 
     def __post_init__(self) -> None:
         counts = ("window", "max_words", "num_negatives", "epochs", "batch_size")
-        for name in (*counts, "learning_rate", "shared_learning_rate"):
-            require_positive(name, getattr(self, name))
-        if self.dim < 2 or self.dim % 2:
-            raise ConfigError(f"dim must be even, half for text, and at least 2, not {self.dim}")
+        require_positive(self, *counts, "learning_rate", "shared_learning_rate")
+        require_even(self.dim)
 
     @property
     def half(self) -> int:
@@ -226,7 +217,7 @@ class Cane:
             TrainingError: Fewer than three vertices have an edge.
         """
         trainer = CaneTrainer(network, self, seed)
-        batches = [(epoch, b) for epoch in range(self.epochs) for b in trainer.batches(epoch)]
-        for number, (_, batch) in enumerate(track(batches)):
+        batches = [batch for epoch in range(self.epochs) for batch in trainer.batches(epoch)]
+        for number, batch in enumerate(track(batches)):
             trainer.step(batch, generator_for(seed, "cane negatives", number))
         return trainer.result()

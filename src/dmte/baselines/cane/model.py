@@ -1,9 +1,8 @@
-"""Texts whose vectors depend on who reads them: the model of CANE, and how its pairs are scored.
+"""The model of CANE, and how it scores pairs.
 
-A text of m words becomes m columns P by a convolution over windows of l words, beyond whose ends
-there is nothing, P_i = tanh(Σ_o C_o w_{i+o}); ``cane_attention`` makes two vectors of two texts. A
-word's vector is multiplied by C once per step, however often the word occurs, and the products are
-gathered.
+A text of m words becomes m columns P_i = tanh(Σ_o C_o w_{i+o}) by a convolution over windows of l
+words, with zeros beyond its ends. ``attention`` turns two texts into two vectors. A step multiplies
+every distinct word by C once and gathers the products.
 """
 
 import math
@@ -21,11 +20,11 @@ from dmte.errors import ConfigError
 from dmte.runtime.seeding import STANDARD_DEVIATION, truncated_gaussian
 from dmte.text import TokenizedTexts
 
-PAIRS_AT_ONCE = 2048  # Scored together; their texts are convolved first.
+PAIRS_AT_ONCE = 2048  # Pairs scored together after convolving their texts.
 
 
 class ContextAwareTexts(nn.Module):
-    """Pairs of texts to pairs of vectors: the convolution and the attention."""
+    """Convolution and attention: pairs of texts to pairs of vectors."""
 
     def __init__(
         self,
@@ -44,7 +43,7 @@ class ContextAwareTexts(nn.Module):
         self.is_symmetric = is_symmetric
 
     def forward(self, texts: TokenizedTexts, pairs: Int[Tensor, "pairs 2"]) -> PairTexts:
-        """Return the text vectors of pairs of texts; only texts that occur are looked at."""
+        """Return the text vectors of pairs of texts; convolves only texts that occur."""
         if not self.is_symmetric:
             return self._attend(texts, pairs)
         keys = pairs.min(dim=1).values * len(texts) + pairs.max(dim=1).values
@@ -57,10 +56,10 @@ class ContextAwareTexts(nn.Module):
         return PairTexts(torch.where(is_turned, high, low), torch.where(is_turned, low, high))
 
     def convolve(self, texts: TokenizedTexts) -> Float[Tensor, "words dim"]:
-        """Return P of every text, one after the other: tanh(Σ_o C_o w_{i+o}) at every word i."""
+        """Return P of all texts, concatenated: tanh(Σ_o C_o w_{i+o}) at every word i."""
         dim = self.words.shape[1]
         used, tokens = texts.tokens.unique(return_inverse=True)
-        # C_o w of every word and o; the last word is none, beyond the ends of a text.
+        # C_o w of every word and o; the last row is zero, for positions beyond a text.
         products = pad(self.words[used] @ self.filters, (0, 0, 0, 1)).view(-1, dim)
         lengths = texts.lengths()
         place = torch.arange(len(tokens)) - texts.offsets[:-1].repeat_interleave(lengths)
@@ -90,9 +89,9 @@ def _shared_matrix(
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ContextAwareEmbedding(Embedding):
-    """One vector per vertex to search and classify by, and for every pair its own two to score by.
+    """One vector per vertex for search and classification; a pair is scored by its own two.
 
-    What ``save`` stores is the one vector per vertex.
+    ``save`` stores the one vector per vertex.
     """
 
     model: ContextAwareTexts
@@ -111,7 +110,7 @@ class ContextAwareEmbedding(Embedding):
         return self.scores(pairs)[by]
 
     def scores(self, pairs: Int[Tensor, "pairs 2"]) -> dict[Similarity, Float[Tensor, " pairs"]]:
-        """Return the scores of pairs by dot product and by cosine, their texts read once."""
+        """Score pairs by dot product and by cosine in one pass."""
         blocks = [self._scores(block) for block in pairs.split(PAIRS_AT_ONCE) if len(block)]
         both = torch.cat(blocks, dim=1) if blocks else self.vectors.new_zeros(2, 0)
         return {"dot": both[0], "cosine": both[1]}
@@ -131,7 +130,7 @@ class ContextAwareEmbedding(Embedding):
 def average_texts(
     model: ContextAwareTexts, texts: TokenizedTexts, contexts: Int[Tensor, "pairs 2"]
 ) -> Float[Tensor, "texts dim"]:
-    """Return the mean of every text's vectors in ``contexts``; zero where it is in none."""
+    """Return the mean of every text's vectors in ``contexts``; zero for texts in none."""
     totals = torch.zeros(len(texts), model.words.shape[1])
     counts = torch.zeros(len(texts))
     for pairs in contexts.split(PAIRS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""The case study (section 5.3): which papers does DMTE find closest to one paper of DBLP?"""
+"""The case study (section 5.3): the papers of DBLP closest to one paper."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -27,12 +27,12 @@ class CaseJob(Job):
     kind: ClassVar[str] = "CaseCell"
 
     def check(self, network: TextualNetwork) -> None:
-        """Look for the query and the papers of Table 3."""
+        """Find the query and the papers of Table 3."""
         for title in (QUERY, *PRINTED):
             _find(network, title)
 
     def run(self, network: TextualNetwork) -> dict[str, Any]:
-        """Return the closest titles, which are linked, and where those of the paper stand."""
+        """Fit, and return the closest titles and those of Table 3 with ranks and links."""
         query = _find(network, QUERY)
         fit = measure(lambda: self.configured_method().fit(network, self.seed))
         if not isinstance(fit.result, Embedding):
@@ -60,10 +60,10 @@ class CaseJob(Job):
 
 
 def _find(network: TextualNetwork, title: str) -> int:
-    """Return the vertex whose text is ``title``.
+    """Find the vertex whose text is ``title``.
 
     Raises:
-        ConfigError: There is none.
+        ConfigError: No vertex has this text.
     """
     try:
         return list(network.texts).index(title)

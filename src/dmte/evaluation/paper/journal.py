@@ -1,4 +1,4 @@
-"""Finished fits, stored as they finish: one line of JSON each, on disk before the next begins."""
+"""Storage of finished fits: a line of JSON each, on disk before the next fit is stored."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,8 +15,8 @@ from dmte.storage.journal import append_line, read_lines, sole_writer
 class Journal:
     """The results of fits, in a file that only grows.
 
-    A killed run leaves at most half a line at the end. The next run drops it; a reader skips it,
-    since another run may be writing it.
+    A killed run leaves at most half a line at the end. The next run drops it; readers skip it,
+    since another run may be writing.
     """
 
     def __init__(self, path: Path) -> None:
@@ -37,14 +37,14 @@ class Journal:
         """Lock the file against other writers, after reading what they added before.
 
         Raises:
-            StorageError: Another run adds to the file, or it cannot be written.
+            StorageError: Another run holds the lock, or the file cannot be written.
         """
         with sole_writer(self.path):
             self._results = _read(self.path)
             yield
 
     def add(self, job: Job, result: Mapping[str, Any]) -> None:
-        """Store a result; it is on disk when this returns. Call it within ``growing``.
+        """Store a result on disk; call this within ``growing``.
 
         Raises:
             StorageError: The file cannot be written.
@@ -54,7 +54,7 @@ class Journal:
 
 
 def _read(path: Path) -> dict[str, Mapping[str, Any]]:
-    """Return every result by the key of its fit.
+    """Read every result by the key of its fit.
 
     Raises:
         StorageError: The file cannot be read, or a line is damaged.
@@ -67,7 +67,7 @@ def _read(path: Path) -> dict[str, Mapping[str, Any]]:
             check_fit(job["kind"], result)
         except (ValueError, TypeError, KeyError, RecursionError) as problem:
             raise StorageError(
-                f"{path}, line {number} holds no result; delete the line to compute it again"
+                f"{path}, line {number}: not a result; delete the line to compute it again"
             ) from problem
         results[json.dumps(job, sort_keys=True)] = result
     return results

@@ -32,7 +32,7 @@ FigureKey = tuple[str, str, str, int]
 
 
 def document(everything: Mapping[str, Results], folder: str) -> str:
-    """Return one page with the tables of every target; ``folder`` is where their pictures are."""
+    """Return one page with the tables of every target; ``folder`` has their figures."""
     parts = ["# Results\n\nAUC and F1 in per cent, ± the standard deviation over seeds.\n"]
     for name, target in TARGETS.items():
         if name in everything:
@@ -43,7 +43,7 @@ def document(everything: Mapping[str, Results], folder: str) -> str:
 
 
 def section(results: Results) -> str:
-    """Return the tables of a target, what its fits took, and what was not measured."""
+    """Return the tables of a target, the costs of its fits, and missing methods."""
     target = TARGETS[results.target]
     if results.case_study is not None:
         return _case_study(results.case_study)
@@ -64,7 +64,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def shown(score: Score | None, *, with_spread: bool = True) -> str:
-    """Return a score in per cent with its standard deviation, or nothing if it is missing."""
+    """Format a score in per cent with its standard deviation; empty if it is missing."""
     if score is None:
         return NO_FIGURE
     spread = f" ± {100 * score.std:.1f}" if with_spread and score.std is not None else NO_FIGURE
@@ -75,34 +75,34 @@ def _links(target: Target, rows: Sequence[Row]) -> list[str]:
     """Return a table for every protocol."""
     protocols = [name for name in PROTOCOLS if any(row.protocol == name for row in rows)]
     if len(target.variants) > 1:
-        return [_of_variants(target, rows, protocol) for protocol in protocols]
+        return [_variants_table(target, rows, protocol) for protocol in protocols]
     return [
-        _beside_print(target, rows)
+        _compared_with_print(target, rows)
         if protocol == "published" and _printed_methods(target)
-        else _of(target, rows, protocol)
+        else _protocol_table(target, rows, protocol)
         for protocol in protocols
     ]
 
 
 def _printed_methods(target: Target) -> list[str]:
-    """Return the methods of a target that the paper has figures of, in its order."""
+    """Return the methods of a target that are in the paper, in its order."""
     planned = {method for fits in target.fits for method in fits.methods}
     rows = [one.method for one in load_experiments() if one.network == target.network]
     return [method for method in rows if method in planned]
 
 
 def _methods(target: Target, rows: Sequence[Row]) -> list[str]:
-    """Return the methods of a table: those of the paper in its order, then the others."""
+    """Return the methods of a table: those of the paper in its order, then others."""
     printed, measured = _printed_methods(target), {row.method for row in rows}
     return printed + [one for one in METHODS if one in measured and one not in printed]
 
 
-def _beside_print(target: Target, rows: Sequence[Row]) -> str:
-    """Return ours by the published protocol, the paper's figures, and the differences."""
+def _compared_with_print(target: Target, rows: Sequence[Row]) -> str:
+    """Return our figures by the published protocol, the paper's, and the differences."""
     lines = []
     for method in _methods(target, rows):
         found = [find_row(rows, method, "published", percent) for percent in target.percents]
-        ours = [_cell(row, with_spread=False) for row in found]
+        ours = [_shown_row(row, with_spread=False) for row in found]
         printed = printed_figures(target.network, method)
         if printed or any(ours):
             lines.append([method_name(method), "ours", *ours])
@@ -111,39 +111,38 @@ def _beside_print(target: Target, rows: Sequence[Row]) -> str:
                 f"{100 * row.main.mean - printed[row.percent]:+z.1f}" if row else NO_FIGURE
                 for row in found
             ]
-            lines.append([NO_FIGURE, "paper", *_printed_cells(printed, target)])
+            lines.append([NO_FIGURE, "paper", *_shown_print(printed, target)])
             lines.append([NO_FIGURE, "difference", *differences])
     return table([PROTOCOLS["published"], NO_FIGURE, *_heads(target)], lines)
 
 
-def _printed_cells(printed: Mapping[int, float], target: Target) -> list[str]:
+def _shown_print(printed: Mapping[int, float], target: Target) -> list[str]:
     return [f"{printed[percent]:.1f}" for percent in target.percents]
 
 
-def _of(target: Target, rows: Sequence[Row], protocol: str) -> str:
-    """Return ours by a protocol that the paper does not use."""
+def _protocol_table(target: Target, rows: Sequence[Row], protocol: str) -> str:
+    """Return our figures by a protocol that the paper does not use."""
     with_spread = len(target.percents) <= WIDEST_WITH_SPREAD
     lines = []
     for method in _methods(target, rows):
         found = [find_row(rows, method, protocol, percent) for percent in target.percents]
-        figures = [_cell(row, with_spread=with_spread) for row in found]
+        figures = [_shown_row(row, with_spread=with_spread) for row in found]
         if any(figures):
             lines.append([method_name(method), *figures])
     return table([PROTOCOLS[protocol], *_heads(target)], lines)
 
 
-def _of_variants(target: Target, rows: Sequence[Row], protocol: str) -> str:
-    """Return a row for every variant of the settings, below the paper's figures."""
+def _variants_table(target: Target, rows: Sequence[Row], protocol: str) -> str:
+    """Return a row per variant of the settings, below the paper's figures."""
     ((method,),) = (fits.methods for fits in target.fits)
     printed = printed_figures(target.network, method)
     lines = []
     if protocol == "published":
-        lines.append(["Table 1 of the paper", *_printed_cells(printed, target)])
+        lines.append(["Table 1 of the paper", *_shown_print(printed, target)])
     for variant in target.variants:
         figures = [
-            _cell(row)
+            _shown_row(find_row(rows, method, protocol, percent, variant.settings))
             for percent in target.percents
-            for row in [find_row(rows, method, protocol, percent, variant.settings)]
         ]
         if any(figures):
             lines.append([variant.name, *figures])
@@ -187,7 +186,7 @@ def _title(title: Title) -> str:
 
 
 def _costs(results: Results) -> str:
-    """Return how often every method was measured, how its scores vary, and what a fit takes."""
+    """Return seeds, largest standard deviation, time and memory of every method."""
     lines = []
     for method in METHODS:
         own = [row for row in results.rows if row.method == method]
@@ -208,7 +207,7 @@ def _costs(results: Results) -> str:
 
 
 def _missing(results: Results) -> list[str]:
-    """Return the methods of the plan that were not measured, or with fewer seeds."""
+    """List the methods that were not measured, or with fewer seeds than planned."""
     missing, short = [], []
     for method, (fewest, most, planned) in coverage(results).items():
         name = method_name(method)
@@ -221,7 +220,7 @@ def _missing(results: Results) -> list[str]:
 
 
 def coverage(results: Results) -> dict[str, tuple[int, int, int]]:
-    """Return the fewest and the most seeds of a method's figures, and how many are planned."""
+    """Return the fewest, the most and the planned seeds of every method's figures."""
     plan = TARGETS[results.target].plan(results.network)
     planned = Counter(key for job in plan for key in _figures(job))
     measured = {
@@ -238,7 +237,7 @@ def coverage(results: Results) -> dict[str, tuple[int, int, int]]:
 
 
 def _figures(job: Job) -> list[FigureKey]:
-    """Return the figures that a fit is a seed of; the case study has none."""
+    """Return the figures that a fit contributes to; the case study has none."""
     if isinstance(job, LinkJob):
         percent = round(100 * job.train_fraction)
         return [_key(job.method, job.settings, job.protocol, percent)]
@@ -250,7 +249,7 @@ def _key(method: str, settings: Mapping[str, object], protocol: str, percent: in
     return method, json.dumps(settings, sort_keys=True), protocol, percent
 
 
-def _cell(row: Row | None, *, with_spread: bool = True) -> str:
+def _shown_row(row: Row | None, *, with_spread: bool = True) -> str:
     return shown(None if row is None else row.main, with_spread=with_spread)
 
 

@@ -1,7 +1,7 @@
-"""Stored results: what finished fits scored, summarized in a file per target, ``results.json``.
+"""Stored results of a target, ``results.json``: the scores of its fits over seeds.
 
-The classes here read what is on disk. A score that was not stored is left out, so that files from
-before a new metric stay readable; a value that is there must be of its kind.
+A score that was not stored is left out, so that files from before a new metric stay readable. A
+stored value must be of the right kind.
 """
 
 import json
@@ -22,7 +22,7 @@ class Score:
 
     mean: float
     std: float | None
-    """The standard deviation of one seed; ``None`` for a single seed."""
+    """The standard deviation over seeds; ``None`` for a single seed."""
     values: tuple[float, ...]
 
     @classmethod
@@ -38,16 +38,16 @@ class Row:
 
     method: str
     settings: Mapping[str, Any]
-    """What differs from the method's defaults."""
+    """Settings that differ from the method's defaults."""
     percent: int
     protocol: str = ""
-    """Of link prediction; empty for classification."""
+    """The protocol of link prediction; empty for classification."""
     scored_by: str = ""
     """``dot``, ``cosine`` or a method's own score; empty for classification."""
     scores: Mapping[str, Score]
     peak_mb: float | None = None
     counts: Mapping[str, float]
-    """Numbers of hidden edges and of those that leak, for link prediction."""
+    """Numbers of hidden and of leaking edges, for link prediction."""
 
     @classmethod
     def from_dict(cls, row: Any, place: str = "") -> "Row":
@@ -66,7 +66,10 @@ class Row:
             percent=round(100 * share),
             protocol=stored.text("protocol") if is_link else "",
             scored_by=stored.text("score") if is_link else "",
-            scores=_scores(stored, LINK_METRICS if is_link else CLASS_METRICS),
+            scores={
+                name: Score.from_stored(stored.inner(name))
+                for name in _stored_names(stored, LINK_METRICS if is_link else CLASS_METRICS)
+            },
             peak_mb=stored.optional_number("peak_mb"),
             counts={name: stored.number(name) for name in counts},
         )
@@ -83,7 +86,7 @@ class Title:
 
     text: str
     rank: int
-    """Its place among the papers closest to the query, from 1."""
+    """The rank among the papers closest to the query, from 1."""
     linked: bool
 
     @classmethod
@@ -97,7 +100,7 @@ class Title:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseStudy:
-    """The papers closest to one paper, and those that the paper prints."""
+    """The papers closest to the query, ours and those in Table 3."""
 
     query: str
     closest: tuple[Title, ...]
@@ -114,13 +117,13 @@ class CaseStudy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """The results of a target, as far as its tables need them."""
+    """The results of a target that its tables need."""
 
     target: str
     network: str
     num_vertices: int
     median_seconds: Mapping[str, float]
-    """The median time of a method's fits."""
+    """Median seconds of a fit, by method."""
     rows: tuple[Row, ...] = ()
     case_study: CaseStudy | None = None
 
@@ -156,7 +159,7 @@ def find_row(
     percent: int,
     settings: Mapping[str, Any] | None = None,
 ) -> Row | None:
-    """Return the row scored by dot product or by the method's own score, if it was measured."""
+    """Find the row scored by dot product or by the method's own score."""
     wanted = (method, protocol, percent)
     for row in rows:
         is_it = (row.method, row.protocol, row.percent) == wanted and row.scored_by != "cosine"
@@ -170,9 +173,10 @@ def check_fit(kind: str, result: Any) -> None:
 
     Raises:
         DamageError: A value is missing or of another kind.
-        KeyError: There is no such kind of fit.
+        KeyError: The kind of fit is unknown.
     """
-    names = {"LinkCell": LINK_METRICS, "ClassCell": CLASS_METRICS, "CaseCell": ()}[kind]
+    metrics: Mapping[str, Iterable[str]] = {"LinkCell": LINK_METRICS, "ClassCell": CLASS_METRICS}
+    names = tuple({**metrics, "CaseCell": ()}[kind])
     stored = Stored.of(result)
     stored.number("fit_seconds")
     stored.optional_number("peak_mb")
@@ -180,7 +184,8 @@ def check_fit(kind: str, result: Any) -> None:
         CaseStudy.from_stored(stored)
         return
     for one in stored.each("scores"):
-        _shares(one, names)
+        for name in _stored_names(one, names):
+            one.number(name, high=1.0)
     if kind == "ClassCell":
         for share in stored.inner("scores").values:
             check_number(float(share), f"scores.{share}", 1.0)
@@ -195,7 +200,7 @@ def write_results(folder: Path, results: Mapping[str, Any]) -> Path:
     rows = ",\n".join(json.dumps(row) for row in results["rows"])
     path = folder / str(results["target"]) / "results.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Beside and moved into place, so that a kill leaves the old results or the new ones.
+    # Written beside and renamed, so that a kill leaves the old or the new results.
     beside = path.with_name(f".{path.name}.new")
     beside.write_text(f'{head[:-2]},\n "rows": [\n{rows}\n]}}\n', encoding="utf-8")
     beside.replace(path)
@@ -206,7 +211,7 @@ def read_results(folder: Path) -> dict[str, Results]:
     """Read the results of every target in a folder, by its name.
 
     Raises:
-        StorageError: A file cannot be read or is damaged; says where and how to write it again.
+        StorageError: A file cannot be read or is damaged.
     """
     return {path.parent.name: _read(path) for path in sorted(folder.glob("*/results.json"))}
 
@@ -232,15 +237,7 @@ def _read(path: Path) -> Results:
     )
 
 
-def _scores(stored: Stored, names: Iterable[str]) -> dict[str, Score]:
-    """Read the scores of these names that were stored; the first is required."""
+def _stored_names(stored: Stored, names: Iterable[str]) -> list[str]:
+    """Return the names of stored scores; the first is required."""
     first, *others = names
-    found = [first, *(name for name in others if name in stored.values)]
-    return {name: Score.from_stored(stored.inner(name)) for name in found}
-
-
-def _shares(stored: Stored, names: Iterable[str]) -> None:
-    """Check the scores of these names that were stored; the first is required."""
-    first, *others = names
-    for name in [first, *(name for name in others if name in stored.values)]:
-        stored.number(name, high=1.0)
+    return [first, *(name for name in others if name in stored.values)]

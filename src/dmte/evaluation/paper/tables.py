@@ -32,7 +32,7 @@ NAMES: Mapping[str, str] = MappingProxyType(
         "dmte-released": "the authors' program",
     }
 )
-"""Names in tables of methods that the paper does not have, or has under several names."""
+"""Names in tables for methods that the paper lacks or names in several ways."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,18 +41,18 @@ class Experiment:
 
     table: int
     order: int
-    """Its place in the table, from 1."""
+    """The position in the table, from 1."""
     row: str
-    """Its name in the paper."""
+    """The name in the paper."""
     network: str
     method: str
     variant: str | None = None
-    """The version of DMTE, if it is one."""
+    """The version of DMTE, if any."""
     seeds: int = NUM_SEEDS
     quick: bool = True
     """Whether a quick run includes it."""
     settings: Mapping[str, Any]
-    """What differs from the method's defaults."""
+    """Settings that differ from the method's defaults."""
     printed: Mapping[int, float]
     """AUC in per cent by the percentage of edges trained on."""
 
@@ -62,7 +62,7 @@ def load_experiments() -> tuple[Experiment, ...]:
     """Read every row of every table, in the order of the paper.
 
     Raises:
-        StorageError: A file is damaged, or there is none.
+        StorageError: A file is damaged, or there are no files.
     """
     found = [_load(path) for path in experiment_files()]
     return tuple(sorted(found, key=lambda experiment: (experiment.table, experiment.order)))

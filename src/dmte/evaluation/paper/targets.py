@@ -1,8 +1,7 @@
-"""The tables and figures of the paper as targets: which fits each needs.
+"""The tables and figures of the paper as targets, with the fits each needs.
 
-A target is a TOML file in ``experiments/targets/``; its name is the target's. Every target has a
-folder of results. Finished fits are kept there, so that an interrupted run resumes, and a longer
-run uses the fits of a quick one.
+A target is a TOML file in ``experiments/targets/``, named after it. It has a folder of results with
+all finished fits, so that an interrupted run resumes and a longer run reuses a quick one.
 """
 
 import tomllib
@@ -35,7 +34,7 @@ class Fits:
     slow: bool = False
     """Whether a quick run leaves them out unless they are named."""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    """What differs from the methods' defaults."""
+    """Settings that differ from the methods' defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,18 +49,18 @@ class Variant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A table or figure of the paper, or one like it."""
+    """A table or figure of the paper, or an additional one."""
 
     name: str
     title: str
     place: int
-    """Its place among the targets, from 1."""
+    """The position among the targets, from 1."""
     network: str
     task: str
     groups: tuple[str, ...] = ()
     """Names under which several targets are reproduced together."""
     percents: tuple[int, ...] = ()
-    """Shares of the edges or labelled vertices that are trained on."""
+    """Shares of training edges or labelled vertices."""
     protocols: tuple[str, ...] = ()
     quick_percents: tuple[int, ...] = ()
     """Shares of the edges in a quick run; it has all shares of the labelled vertices."""
@@ -70,7 +69,7 @@ class Target:
     variants: tuple[Variant, ...] = (Variant(),)
 
     def __post_init__(self) -> None:
-        """Refuse values that are not known.
+        """Check the names in the target.
 
         Raises:
             ValueError: A task, protocol or method is unknown.
@@ -98,7 +97,7 @@ class Target:
             if quick and fits.slow and not slow_too:
                 continue
             seeds = min(fits.seeds, self.quick_seeds) if quick else fits.seeds
-            plain = self._plain_cells(network, fits.methods, percents, seeds)
+            plain = self._plain_jobs(network, fits.methods, percents, seeds)
             jobs += [
                 replace(job, settings={**fits.settings, **variant.settings})
                 for job in plain
@@ -106,10 +105,10 @@ class Target:
             ]
         return sorted(jobs, key=lambda job: job.seed)
 
-    def _plain_cells(
+    def _plain_jobs(
         self, network: str, methods: tuple[str, ...], percents: tuple[int, ...], num_seeds: int
     ) -> Iterable[Job]:
-        """Return the fits of some methods with their default settings."""
+        """List the fits of methods with their default settings."""
         if self.task == "classes":
             shares = [percent / 100 for percent in percents]
             return class_jobs(network, methods, shares, num_seeds)
@@ -130,10 +129,11 @@ class Target:
         ]
 
     def results(self, network: TextualNetwork, journal: Journal) -> dict[str, Any]:
-        """Summarize the finished fits, with what made them."""
+        """Summarize the finished fits and their builds."""
         done = [(job, journal[job]) for job in self.jobs(network) if job in journal]
         rows = link_results(done) + class_results(done)
-        rows += [_without_maker(result) for job, result in done if isinstance(job, CaseJob)]
+        cases = [result for job, result in done if isinstance(job, CaseJob)]
+        rows += [{name: case[name] for name in case if name != "made"} for case in cases]
         about = {
             "name": self.network,
             "vertices": network.num_vertices,
@@ -141,9 +141,9 @@ class Target:
             "fingerprint": network.fingerprint(),
         }
         context = provenance(job for job, _ in done)
-        of_cells = {"made": made_by(done), "median_seconds": median_seconds(done)}
+        of_jobs = {"made": made_by(done), "median_seconds": median_seconds(done)}
         head = {"target": self.name, "title": self.title, "network": about}
-        return head | context | of_cells | {"rows": rows}
+        return head | context | of_jobs | {"rows": rows}
 
 
 def journal_of(folder: Path, target: Target) -> Journal:
@@ -155,7 +155,7 @@ def load_target(path: Path) -> Target:
     """Read a target from its file.
 
     Raises:
-        StorageError: The file is not valid; says why.
+        StorageError: The file is not valid.
     """
     try:
         values = with_tuples(tomllib.loads(path.read_text("utf-8")))
@@ -168,7 +168,7 @@ def load_target(path: Path) -> Target:
 
 
 def _read_fits(entry: Mapping[str, Any]) -> list[Fits]:
-    """Read an entry of ``fits``; ``rows_of`` stands for every row of the paper on a network."""
+    """Read an entry of ``fits``; ``rows_of`` means every row of the paper on a network."""
     if set(entry) != {"rows_of"}:
         return [Fits(**entry)]
     rows = [row for row in load_experiments() if row.network == entry["rows_of"]]
@@ -178,11 +178,6 @@ def _read_fits(entry: Mapping[str, Any]) -> list[Fits]:
         Fits(methods=(row.method,), seeds=row.seeds, slow=not row.quick, settings=row.settings)
         for row in rows
     ]
-
-
-def _without_maker(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out what made a result, which is counted for all fits together."""
-    return {name: value for name, value in result.items() if name != "made"}
 
 
 def _check(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
