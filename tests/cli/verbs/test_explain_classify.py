@@ -82,7 +82,7 @@ def checked(text: str, verb: str) -> Any:
         (["classify", "model", "--labels", "areas.csv"], "144 vertices labelled with 12 labels"),
     ],
 )
-def test_a_verb_as_a_process(dmte: Run, arguments: list[str], first: str) -> None:
+def test_a_verb_runs_as_a_process(dmte: Run, arguments: list[str], first: str) -> None:
     done = dmte(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(first)
@@ -153,10 +153,10 @@ def test_labels_in_a_table(ask: Ask) -> None:
     assert "and 284 more" in lines[-1]
 
 
-def test_with_every_vertex_labelled_there_is_an_estimate_alone(ask: Ask) -> None:
+def test_with_every_vertex_labelled_only_the_estimate_is_shown(ask: Ask) -> None:
     text = ask("classify", "model")
     assert text.startswith("432 vertices labelled with 12 labels, 0 without\ncross-validation")
-    assert text.endswith("every vertex has a label already, so there is nothing to label\n")
+    assert text.endswith("every vertex already has a label\n")
 
 
 @pytest.mark.parametrize(
