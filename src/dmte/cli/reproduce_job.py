@@ -90,8 +90,9 @@ def measure(
             plans[name] = plan(chain(*missing.values()), _recorded(targets, network, journals))
             continue
         with ExitStack() as locks:
-            for one in (one for one, some in jobs.items() if some):
-                locks.enter_context(journals[one].growing())
+            for member, some in jobs.items():
+                if some:
+                    locks.enter_context(journals[member].growing())
             missing = _missing(jobs, journals, quiet=quiet)
             _complete(name, missing, journals, workers, quiet=quiet)
             for one in targets:

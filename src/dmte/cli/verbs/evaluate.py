@@ -76,8 +76,8 @@ def evaluate_links(
     from dmte.metrics import LINK_METRICS
 
     fractions = numbers("--train-fraction", train_fraction)
-    chosen, has_features = check_methods(names_in(methods), "links", features), features is not None
-    jobs = link_jobs("", chosen, fractions, [protocol], seeds, from_features=has_features)
+    chosen = check_methods(names_in(methods), "links", features)
+    jobs = link_jobs("", chosen, fractions, [protocol], seeds, from_features=features is not None)
     network = source.open(features=features, quiet=quiet)
     for job in link_jobs("", [jobs[0].method], fractions, [protocol], 1):
         job.check(network)  # Before the first fit, which may take hours.
