@@ -36,7 +36,7 @@ def error_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.slow
-def test_the_demo_scores_finds_and_draws(dmte: Run, cli_folder: Path) -> None:
+def test_the_demo_prints_scores_and_neighbors_and_draws_a_map(dmte: Run, cli_folder: Path) -> None:
     done = dmte("demo", "--json", "--quiet")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -186,7 +186,7 @@ def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> N
     assert f" {verb} [OPTIONS]" in capsys.readouterr().out
 
 
-def test_similar_vertices_are_those_of_the_library(dmte: Run, concepts_model: Path) -> None:
+def test_similar_finds_the_same_vertices_as_the_library(dmte: Run, concepts_model: Path) -> None:
     found = json.loads(
         dmte("similar", str(concepts_model), "--vertex", "b-tree", "-k", "4", "--json").stdout
     )

@@ -22,6 +22,7 @@ from dmte.errors import ConfigError
 from dmte.runtime.formatting import spreadsheet_safe
 
 if TYPE_CHECKING:
+    from dmte.network import TextualNetwork
     from dmte.search.vectors import Neighbor
 
 MIN_WIDTH = 60  # Of a table, in characters.
@@ -103,6 +104,16 @@ def print_json(value: object) -> None:
     """Print one JSON object."""
     json.dump(value, sys.stdout, indent=2)
     print()
+
+
+def network_facts(network: "TextualNetwork") -> dict[str, Any]:
+    """The network in the JSON of a verb."""
+    return {
+        "vertices": network.num_vertices,
+        "edges": len(network.edges),
+        "directed": network.directed,
+        "fingerprint": network.fingerprint(),
+    }
 
 
 def print_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -80,6 +80,12 @@ def bar_on_stderr(*columns: ProgressColumn, quiet: bool) -> Iterator[Progress]:
     hidden = quiet or not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         yield bar
+
+
+def spinner(message: str, *, quiet: bool) -> AbstractContextManager[object]:
+    """A message with a spinner on stderr, hidden unless that is a terminal."""
+    console = Console(stderr=True)
+    return console.status(message) if console.is_terminal and not quiet else nullcontext()
 
 
 class FitsProgress(Progress):

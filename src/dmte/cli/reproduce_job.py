@@ -90,9 +90,8 @@ def measure(
             plans[name] = plan(chain(*missing.values()), _recorded(targets, network, journals))
             continue
         with ExitStack() as locks:
-            for member, some in jobs.items():
-                if some:
-                    locks.enter_context(journals[member].growing())
+            for member in filter(jobs.get, journals):
+                locks.enter_context(journals[member].growing())
             missing = _missing(jobs, journals, quiet=quiet)
             _complete(name, missing, journals, workers, quiet=quiet)
             for one in targets:

@@ -84,16 +84,14 @@ class ParallelOptions:
 def run_train(job: TrainJob, parallel: ParallelOptions) -> None:
     """Train, store the model and print a summary; or start the processes that do."""
     with _errors_of_first_process():
-        threads = parallel.threads
-        use_threads(None if threads is None else _positive("threads", threads))
+        _check_parallel(parallel)
+        use_threads(parallel.threads)
         checkpoints = Checkpoints(checkpoint_folder(job.out), job.checkpoint_every)
         check_writable(job.out)
         check_writable(checkpoints.folder)
-        if parallel.restarts < 0:
-            raise ConfigError(f"restarts must be at least 0, not {parallel.restarts}")
         if _starts_processes(parallel.processes, job.source):
             sys.exit(supervise(LINE.get(), parallel.processes or 1, parallel.restarts, _announce))
-        with joined_group(_above_zero("timeout", parallel.timeout)) as group:
+        with joined_group(parallel.timeout) as group:
             refuse_separate_folders(checkpoints.folder.parent, group)
             _train(job, checkpoints, group)
 
@@ -231,16 +229,15 @@ def _naming_checkpoint(run: TrainingRun, checkpoint: Path) -> Iterator[None]:
         raise Interrupted(f"{done}{'; ' if kept else ''}{kept}") from problem
 
 
-def _above_zero(name: str, seconds: float) -> float:
-    if not 0 < seconds < float("inf"):
-        raise ConfigError(f"{name} must be above 0, not {seconds}")
-    return seconds
-
-
-def _positive(name: str, number: int) -> int:
-    if not 1 <= number <= MOST_THREADS:
-        raise ConfigError(f"{name} must be at least 1 and at most {MOST_THREADS}, not {number}")
-    return number
+def _check_parallel(options: ParallelOptions) -> None:
+    if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
+        raise ConfigError(
+            f"threads must be at least 1 and at most {MOST_THREADS}, not {options.threads}"
+        )
+    if options.restarts < 0:
+        raise ConfigError(f"restarts must be at least 0, not {options.restarts}")
+    if not 0 < options.timeout < float("inf"):
+        raise ConfigError(f"timeout must be above 0, not {options.timeout}")
 
 
 def _summary(

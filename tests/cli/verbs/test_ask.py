@@ -65,7 +65,7 @@ except SystemExit as stopped:
     assert done.stdout.splitlines()[-1] == "0 False False"
 
 
-def test_an_approximate_answer_keeps_its_index_in_the_model_folder(
+def test_an_approximate_search_stores_its_index_in_the_model_folder(
     inside: Run, cli_folder: Path
 ) -> None:
     pytest.importorskip("usearch")
@@ -107,13 +107,13 @@ def test_suggestions_for_one_vertex_in_a_table(dmte: Run) -> None:
     assert all("b-tree — " in line and len(line) <= 90 for line in lines)
 
 
-def test_a_suggestion_as_csv_has_two_ends_and_a_score(inside: Run) -> None:
+def test_suggestions_as_csv(inside: Run) -> None:
     rows = list(csv.reader(io.StringIO(answer(inside, "suggest", "model", "-k", "1", "--csv"))))
     assert rows[0] == ["source", "target", "score"]
     assert len(rows) == 2
 
 
-def test_exported_vectors_are_the_models(dmte: Run, cli_folder: Path) -> None:
+def test_exported_vectors_equal_those_of_the_model(dmte: Run, cli_folder: Path) -> None:
     assert answer(dmte, "export", "model", "--out", "vectors.parquet") == "vectors.parquet\n"
     table = pq.read_table(cli_folder / "vectors.parquet")
     embedding = Embedding.load(cli_folder / "model")

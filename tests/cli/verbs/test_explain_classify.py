@@ -67,7 +67,7 @@ def areas(cli_folder: Path, network: TextualNetwork) -> Path:
 
 
 def checked(text: str, verb: str) -> Any:
-    """Return what ``--json`` printed once it fits the schema in the docs."""
+    """The output of ``--json``, validated against its schema."""
     schema = json.loads((SCHEMAS / f"{verb}.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     found = json.loads(text)
@@ -139,7 +139,7 @@ def test_several_labels_as_csv_and_in_a_file(ask: Ask, cli_folder: Path) -> None
         assert list(csv.DictReader(file)) == rows
 
 
-def test_what_is_written_as_json_is_what_is_printed(ask: Ask, cli_folder: Path) -> None:
+def test_the_json_file_equals_the_printed_json(ask: Ask, cli_folder: Path) -> None:
     printed = ask("classify", "model", "--labels", "areas.csv", "--json", "--out", "a.json")
     assert json.loads((cli_folder / "a.json").read_text()) == json.loads(printed)
 

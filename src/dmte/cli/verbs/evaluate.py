@@ -9,7 +9,7 @@ import typer
 
 from dmte.cli.network_options import NetworkSource, with_network
 from dmte.cli.options import JsonOption, QuietOption, complete, names_in, verb_group, with_flags
-from dmte.cli.output import print_json
+from dmte.cli.output import network_facts, print_json
 from dmte.cli.progress import DryRunOption, WorkersOption, run_with_progress, show_plan
 from dmte.cli.score_tables import leaks, side_by_side, table
 from dmte.cli.settings_options import unread_features
@@ -215,10 +215,4 @@ def _dump(
 ) -> None:
     from dmte.evaluation.summary import provenance
 
-    about = {
-        "vertices": network.num_vertices,
-        "edges": len(network.edges),
-        "directed": network.directed,
-        "fingerprint": network.fingerprint(),
-    }
-    print_json({"network": about} | more | {"results": rows} | provenance(jobs))
+    print_json({"network": network_facts(network)} | more | {"results": rows} | provenance(jobs))

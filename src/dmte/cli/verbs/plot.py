@@ -1,12 +1,10 @@
 """``dmte plot``: a map of a model, its training curves, or results by training fraction."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
 from dmte.cli.options import (
     ForceOption,
@@ -17,6 +15,7 @@ from dmte.cli.options import (
     names_in,
 )
 from dmte.cli.output import print_json
+from dmte.cli.progress import spinner
 from dmte.errors import ConfigError
 from dmte.settings import Half, Way
 
@@ -129,21 +128,10 @@ def _draw_model(
     if what == "training":
         draw_training(trained.history, out, replace=force)
         return {"epochs": trained.history[-1].epoch if trained.history else 0}
-    with _spinner("computing the map", quiet=quiet):
+    with spinner("computing the map", quiet=quiet):
         drawn = map_.draw(trained.network, trained.embedding, out, replace=force)
     return {"by": map_.by, "vertices": len(trained.embedding), "shown": drawn.num_vertices} | {
         "labels": drawn.labels,
         "other_labels": drawn.others,
         "names": drawn.names,
     }
-
-
-@contextmanager
-def _spinner(message: str, *, quiet: bool) -> Iterator[None]:
-    """Show a message on a terminal while the context lasts."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield
-        return
-    with console.status(message):
-        yield

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 from dmte.cli.network_options import FeaturesOption, NetworkSource, with_network
 from dmte.cli.options import JsonOption, QuietOption, SeedOption
-from dmte.cli.output import print_json
+from dmte.cli.output import network_facts, print_json
+from dmte.cli.progress import spinner
 from dmte.errors import ConfigError, Interrupted, StorageError
 
 if TYPE_CHECKING:
@@ -70,14 +70,8 @@ def tune(
         outcome = run(search, trials, seconds, quiet=quiet)
         write(out, settings_text(outcome.settings, notes(outcome, network, name)), search)
     if as_json:
-        about = {
-            "vertices": network.num_vertices,
-            "edges": len(network.edges),
-            "directed": network.directed,
-            "fingerprint": outcome.network,
-        }
         files = {"file": str(out), "journal": str(journal_of(out))}
-        print_json(files | outcome.to_dict() | {"network": about})
+        print_json(files | outcome.to_dict() | {"network": network_facts(network)})
         return
     print("\n".join(summary(outcome, network)))
     more = "" if features is None else f"--features {features} "
@@ -134,8 +128,6 @@ class Show:
 
     def __init__(self, search: "Search", seconds: float | None, *, quiet: bool) -> None:
         self._search, self._seconds, self._quiet = search, seconds, quiet
-        console = Console(stderr=True)
-        self._status = console.status("") if console.is_terminal and not quiet else None
 
     def resumed(self) -> None:
         """Name the last trial of an earlier run."""
@@ -158,7 +150,7 @@ class Show:
     def ended_by_ctrl_c(self) -> Iterator[None]:
         """End the search on Ctrl-C; continue if there is a trial."""
         try:
-            with self._spinning("searching"):
+            with spinner("searching", quiet=self._quiet):
                 yield
         except KeyboardInterrupt as problem:
             if not self._search.trials:
@@ -169,22 +161,13 @@ class Show:
     def cut_by_ctrl_c(self) -> Iterator[None]:
         """Name the stored trials if Ctrl-C ends the check."""
         try:
-            with self._spinning("checking the best trial on fresh splits"):
+            with spinner("checking the best trial on fresh splits", quiet=self._quiet):
                 yield
         except KeyboardInterrupt as problem:
             raise Interrupted(
                 f"interrupted before the check; {self._search.journal} keeps "
                 f"{_count(len(self._search.trials))}, and the same command resumes"
             ) from problem
-
-    @contextmanager
-    def _spinning(self, message: str) -> Iterator[None]:
-        if self._status is None:
-            yield
-            return
-        self._status.update(message)
-        with self._status:
-            yield
 
     def _left(self) -> str:
         if self._seconds is None:
