@@ -17,7 +17,7 @@ from dmte.evaluation.jobs import Job, unable
 from dmte.evaluation.methods import ALL, METHODS, choose_methods
 from dmte.evaluation.paper.journal import Journal
 from dmte.evaluation.paper.page import document, section
-from dmte.evaluation.paper.results import Results, read_results, write_results
+from dmte.evaluation.paper.results import read_results, write_results
 from dmte.evaluation.paper.targets import TARGETS, Target, journal_of
 from dmte.network import TextualNetwork, read_network
 from dmte.network.datasets import check_published
@@ -223,16 +223,11 @@ def _show(out: Path, target: Target, results: Mapping[str, Any]) -> None:
     found = read_results(out)[target.name]
     table = section(found)
     (folder / "table.md").write_text(f"# {target.title}\n\n{table}", "utf-8")
-    _draw(found, folder)
-    print(f"## {target.title}\n\n{table}")
-
-
-def _draw(results: Results, folder: Path) -> None:
-    """Draw a target that is a figure in the paper."""
     try:
-        draw_figure(results, [folder / "figure.png", folder / "figure.svg"])
+        draw_figure(found, [folder / "figure.png", folder / "figure.svg"])
     except MissingExtraError as problem:
         print(f"no figure: {problem}", file=sys.stderr)
+    print(f"## {target.title}\n\n{table}")
 
 
 def _opened(page: Path) -> TextIO:

@@ -66,10 +66,6 @@ class TrainJob:
     quiet: bool
     as_json: bool
 
-    def read(self, *, quiet: bool) -> TextualNetwork:
-        """Read the network and its features."""
-        return self.source.open(features=self.features, quiet=quiet)
-
 
 @dataclass(frozen=True, slots=True)
 class ParallelOptions:
@@ -98,15 +94,28 @@ def run_train(job: TrainJob, parallel: ParallelOptions) -> None:
 
 def _train(job: TrainJob, checkpoints: Checkpoints, group: ProcessGroup) -> None:
     quiet = job.quiet or not group.is_rank_zero
-    network = run_on_all(group, lambda: job.read(quiet=quiet))
+    network = run_on_all(group, lambda: job.source.open(features=job.features, quiet=quiet))
     run = _open_run(job, network, checkpoints.folder, group)
-    started, first_epoch = time.perf_counter(), run.epoch
-    _run_epochs(run, checkpoints, quiet=quiet)
+    started, first_epoch, epochs = time.perf_counter(), run.epoch, run.settings.epochs
+    with _naming_checkpoint(run, checkpoints.folder), progress(epochs, quiet=quiet) as show:
+        for report in run.epochs():
+            show(report)
+            checkpoints.save_if_due(run)
     trained = _finish(run, job.out, checkpoints.folder)
-    seconds = time.perf_counter() - started
-    if trained is not None:
-        facts = _summary(run, trained.settings, first_epoch, seconds) | {"model": str(job.out)}
-        print_json(facts) if job.as_json else _print_summary(run, trained.settings, facts)
+    if trained is None:
+        return
+    facts = {
+        "model": str(job.out),
+        "vertices": network.num_vertices,
+        "edges": len(network.edges),
+        "seed": run.seed,
+        "epochs": run.epoch,
+        "resumed_after_epoch": first_epoch or None,
+        "train_seconds": round(time.perf_counter() - started, 3),
+        "validation_auc": None if run.best is None else run.best.auc,
+        "settings": trained.settings.to_dict(),
+    }
+    print_json(facts) if job.as_json else _print_summary(run, trained.settings, facts)
 
 
 def _starts_processes(processes: int | None, source: NetworkSource) -> bool:
@@ -137,16 +146,6 @@ def _errors_of_first_process() -> Iterator[None]:
 
 def _announce(message: str) -> None:
     print(f"dmte: {message}", file=sys.stderr, flush=True)
-
-
-def _run_epochs(run: TrainingRun, checkpoints: Checkpoints, *, quiet: bool) -> None:
-    with (
-        _naming_checkpoint(run, checkpoints.folder),
-        progress(run.settings.epochs, quiet=quiet) as show,
-    ):
-        for report in run.epochs():
-            show(report)
-            checkpoints.save_if_due(run)
 
 
 def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> TrainedModel | None:
@@ -238,22 +237,6 @@ def _check_parallel(options: ParallelOptions) -> None:
         raise ConfigError(f"restarts must be at least 0, not {options.restarts}")
     if not 0 < options.timeout < float("inf"):
         raise ConfigError(f"timeout must be above 0, not {options.timeout}")
-
-
-def _summary(
-    run: TrainingRun, settings: Settings, first_epoch: int, seconds: float
-) -> dict[str, Any]:
-    return {
-        "model": "",
-        "vertices": run.network.num_vertices,
-        "edges": len(run.network.edges),
-        "seed": run.seed,
-        "epochs": run.epoch,
-        "resumed_after_epoch": first_epoch or None,
-        "train_seconds": round(seconds, 3),
-        "validation_auc": None if run.best is None else run.best.auc,
-        "settings": settings.to_dict(),
-    }
 
 
 def _print_summary(run: TrainingRun, settings: Settings, facts: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def demo(
     as_json: JsonOption = False,
 ) -> None:
     """Train on the bundled network: predict hidden links, find neighbors, draw a map."""
-    from dmte.evaluation import strict_task
+    from dmte.evaluation import find_method, strict_task
     from dmte.network import read_network
 
     model, picture = out / "model", out / "map.png"
@@ -39,7 +39,9 @@ def demo(
     network = read_network("concepts")
     task = strict_task(network, 1 - HIDDEN_FRACTION, seed)
     scores = {"dmte": task.auc(_train(task.train, seed, quiet=quiet).embedding)}
-    scores |= {name: _score(task, name, seed) for name in TITLES if name not in scores}
+    scores |= {
+        name: task.auc(find_method(name).fit(task.train, seed)) for name in ("tfidf", "adamic-adar")
+    }
     trained = _train(network, seed, quiet=quiet)
     out.mkdir(parents=True, exist_ok=True)
     trained.save(model)
@@ -82,12 +84,6 @@ def _try_to_draw(
     except MissingExtraError as problem:
         return str(problem)
     return None
-
-
-def _score(task: "LinkTask", method: str, seed: int) -> float:
-    from dmte.evaluation import find_method
-
-    return task.auc(find_method(method).fit(task.train, seed))
 
 
 def _print_scores(

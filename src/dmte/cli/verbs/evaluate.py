@@ -72,7 +72,7 @@ def evaluate_links(
     """Hide links, train on the rest, and rank the hidden links above unlinked pairs."""
     from dmte.evaluation.dry_run import plan
     from dmte.evaluation.jobs import link_jobs
-    from dmte.evaluation.summary import link_results
+    from dmte.evaluation.summary import link_results, provenance
     from dmte.metrics import LINK_METRICS
 
     fractions = numbers("--train-fraction", train_fraction)
@@ -86,7 +86,8 @@ def evaluate_links(
         return
     rows = link_results(_run(jobs, network, methods, workers, quiet=quiet))
     if as_json:
-        _dump(network, jobs, rows, protocol=protocol)
+        facts = {"network": network_facts(network), "protocol": protocol, "results": rows}
+        print_json(facts | provenance(jobs))
         return
     print(f"{network!r}, {protocol} protocol, {_which(seeds)}{_readers(jobs, features)}")
     if len(fractions) > 1:
@@ -118,7 +119,7 @@ def evaluate_classes(
     """Learn vectors from all links, and predict labels from them with a linear SVM."""
     from dmte.evaluation.dry_run import plan
     from dmte.evaluation.jobs import class_jobs
-    from dmte.evaluation.summary import class_results
+    from dmte.evaluation.summary import class_results, provenance
     from dmte.metrics import CLASS_METRICS
 
     fractions = numbers("--label-fraction", label_fraction)
@@ -132,7 +133,7 @@ def evaluate_classes(
         return
     rows = class_results(_run(jobs, network, methods, workers, quiet=quiet))
     if as_json:
-        _dump(network, jobs, rows)
+        print_json({"network": network_facts(network), "results": rows} | provenance(jobs))
         return
     print(f"{network!r}, {_which(seeds)}{_readers(jobs, features)}")
     if len(fractions) > 1:
@@ -208,11 +209,3 @@ def numbers(option: str, text: str) -> list[float]:
         raise ConfigError(
             f"{option} must be numbers separated by commas, such as 0.15,0.55, not {text!r}"
         ) from problem
-
-
-def _dump(
-    network: "TextualNetwork", jobs: "Sequence[Job]", rows: list[dict[str, Any]], **more: Any
-) -> None:
-    from dmte.evaluation.summary import provenance
-
-    print_json({"network": network_facts(network)} | more | {"results": rows} | provenance(jobs))

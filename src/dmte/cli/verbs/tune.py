@@ -1,8 +1,6 @@
 """``dmte tune``: search for settings of a network and write them to a file."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -83,13 +81,25 @@ def tune(
 def run(search: "Search", trials: int | None, seconds: float | None, *, quiet: bool) -> "Outcome":
     """Run the trials and the check, and show them."""
     show = Show(search, seconds, quiet=quiet)
-    show.resumed()
-    with show.ended_by_ctrl_c():
-        for trial in search.run(trials=trials, seconds=seconds):
-            show.trial(trial)
-    with show.cut_by_ctrl_c():
-        for check in search.check():
-            show.check(check)
+    if search.trials:
+        show.line(f"resuming after trial {search.trials[-1].number}")
+    try:
+        with spinner("searching", quiet=quiet):
+            for trial in search.run(trials=trials, seconds=seconds):
+                show.trial(trial)
+    except KeyboardInterrupt as problem:
+        if not search.trials:
+            raise Interrupted("interrupted before the first trial ended") from problem
+        show.line("search ended; press Ctrl-C again to skip the check on fresh splits")
+    try:
+        with spinner("checking the best trial on fresh splits", quiet=quiet):
+            for check in search.check():
+                show.check(check)
+    except KeyboardInterrupt as problem:
+        raise Interrupted(
+            f"interrupted before the check; {search.journal} keeps "
+            f"{_count(len(search.trials))}, and the same command resumes"
+        ) from problem
     return search.outcome()
 
 
@@ -124,50 +134,22 @@ def write(out: Path, content: str, search: "Search") -> None:
 
 
 class Show:
-    """Progress of a search on stderr: a line per trial, and a spinner on a terminal."""
+    """Progress of a search on stderr, a line per trial."""
 
     def __init__(self, search: "Search", seconds: float | None, *, quiet: bool) -> None:
         self._search, self._seconds, self._quiet = search, seconds, quiet
 
-    def resumed(self) -> None:
-        """Name the last trial of an earlier run."""
-        if self._search.trials:
-            self._line(f"resuming after trial {self._search.trials[-1].number}")
-
     def trial(self, trial: "Trial") -> None:
         """Show a trial and the best so far."""
         best = self._search.best
-        self._line(
+        self.line(
             f"trial {trial.number:>3}  {_fate(trial)}  best {100 * best.auc:.1f} "
             f"(trial {best.number}){self._left()}"
         )
 
     def check(self, check: "Check") -> None:
         """Show how the best trial compares on a fresh split."""
-        self._line(f"fresh split  best {100 * check.best:.1f}  default {100 * check.default:.1f}")
-
-    @contextmanager
-    def ended_by_ctrl_c(self) -> Iterator[None]:
-        """End the search on Ctrl-C; continue if there is a trial."""
-        try:
-            with spinner("searching", quiet=self._quiet):
-                yield
-        except KeyboardInterrupt as problem:
-            if not self._search.trials:
-                raise Interrupted("interrupted before the first trial ended") from problem
-            self._line("search ended; press Ctrl-C again to skip the check on fresh splits")
-
-    @contextmanager
-    def cut_by_ctrl_c(self) -> Iterator[None]:
-        """Name the stored trials if Ctrl-C ends the check."""
-        try:
-            with spinner("checking the best trial on fresh splits", quiet=self._quiet):
-                yield
-        except KeyboardInterrupt as problem:
-            raise Interrupted(
-                f"interrupted before the check; {self._search.journal} keeps "
-                f"{_count(len(self._search.trials))}, and the same command resumes"
-            ) from problem
+        self.line(f"fresh split  best {100 * check.best:.1f}  default {100 * check.default:.1f}")
 
     def _left(self) -> str:
         if self._seconds is None:
@@ -175,7 +157,8 @@ class Show:
         left = max(0, round(self._seconds - self._search.spent_seconds))
         return f"  {timedelta(seconds=left)} left"
 
-    def _line(self, message: str) -> None:
+    def line(self, message: str) -> None:
+        """Print a line, unless ``--quiet`` is given."""
         if not self._quiet:
             print(message, file=sys.stderr)
 
