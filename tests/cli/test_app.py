@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from dmte.cli import reproduce_job as reproducing
 from dmte.cli.app import VERBS, main
-from dmte.cli.verbs import export, reproduce
+from dmte.cli.verbs.reproduce import GROUPS
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.export import FORMATS
+from dmte.embedding.export_formats import SUFFIXES
 from dmte.evaluation.paper.targets import TARGETS
 from dmte.network import read_network
 from dmte.plotting import map as maps
@@ -27,8 +27,8 @@ from dmte.training.fold import Fold
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
-def refused(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the one line with which a mistake is refused."""
+def error_line(done: subprocess.CompletedProcess[str]) -> str:
+    """The single line of a user's mistake."""
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert done.stderr.startswith("dmte: ")
     assert done.stderr.count("\n") == 1, done.stderr
@@ -36,7 +36,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.slow
-def test_the_demo_scores_finds_and_draws(dmte: Run, cli_folder: Path) -> None:
+def test_the_demo_prints_scores_and_neighbors_and_draws_a_map(dmte: Run, cli_folder: Path) -> None:
     done = dmte("demo", "--json", "--quiet")
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
@@ -62,7 +62,7 @@ def test_help_names_every_verb_and_every_setting(dmte: Run, inside: Run) -> None
         assert option in options
 
 
-def test_a_trained_model_says_what_it_is(dmte: Run, concepts_model: Path) -> None:
+def test_info_describes_a_trained_model(dmte: Run, concepts_model: Path) -> None:
     facts = json.loads(dmte("info", str(concepts_model), "--json").stdout)
     assert facts["vertices"] == 432
     assert facts["dim"] == 64
@@ -71,7 +71,7 @@ def test_a_trained_model_says_what_it_is(dmte: Run, concepts_model: Path) -> Non
 
 
 @pytest.mark.medium
-def test_training_says_what_it_did_in_json(inside: Run) -> None:
+def test_training_prints_a_json_summary(inside: Run) -> None:
     done = inside(
         *("train", "concepts", "--out", "stopped", "--dim", "16", "--json", "--quiet"),
         *("--hop-weights", "1,0.5", "--validation-fraction", "0.1", "--epochs", "10"),
@@ -84,12 +84,12 @@ def test_training_says_what_it_did_in_json(inside: Run) -> None:
 
 
 @pytest.mark.medium
-def test_a_model_with_walks_says_so_and_is_explained(inside: Run) -> None:
+def test_a_model_with_random_walks_is_summarized_and_explained(inside: Run) -> None:
     given = ("--dim", "16", "--epochs", "1", "--structure-share", "0.3", "--quiet")
     done = inside("train", "concepts", "--out", "walked", *given)
-    assert "links alone have 30 % of a score" in done.stdout
+    assert "links count for 30 % of a score" in done.stdout
     why = inside("explain", "walked", "b-tree", "red-black-tree").stdout
-    assert "structure, where walks along links end" in why
+    assert "structure, random walks along links" in why
     found = json.loads(inside("explain", "walked", "b-tree", "red-black-tree", "--json").stdout)
     assert sum(found["halves"].values()) == pytest.approx(found["score"], abs=1e-5)
     assert "--structure-share" in inside("train", "--help", COLUMNS="200").stdout
@@ -102,7 +102,7 @@ def test_progress_goes_to_stderr_and_the_result_to_stdout(dmte: Run) -> None:
 
 
 @pytest.mark.medium
-def test_an_interrupted_run_says_how_to_go_on_and_does(inside: Run, cli_folder: Path) -> None:
+def test_an_interrupted_run_says_how_to_resume_and_resumes(inside: Run, cli_folder: Path) -> None:
     common = ("train", "concepts", "--recipe", "paper", "--dim", "16", "--checkpoint-every", "5")
     process = subprocess.Popen(
         [sys.executable, "-m", "dmte", *common, "--out", "cut", "--epochs", "100000"],
@@ -117,7 +117,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_does(inside: Run, cli_folder: 
     _, error = process.communicate(timeout=300)
     assert process.returncode == 130
     assert error.startswith("dmte: interrupted after ")
-    assert error.endswith("go on from the last checkpoint with --resume\n")
+    assert error.endswith("continue from the last checkpoint with --resume\n")
     kept = decode_json(read_parts(cli_folder / "cut.checkpoint")["position.json"])["epoch"]
     assert kept % 5 == 0
     epochs = str(kept + 5)
@@ -143,7 +143,7 @@ def test_with_the_defaults_a_run_can_be_resumed_after_its_first_epoch(
         stopped = inside("train", "concepts", "--out", "early")
     assert stopped.returncode == 130
     assert stopped.stderr == (
-        "dmte: interrupted after 1 of 40 epochs; go on from the last checkpoint with --resume\n"
+        "dmte: interrupted after 1 of 40 epochs; continue from the last checkpoint with --resume\n"
     )
     done = inside("train", "concepts", "--out", "early", "--resume", "--epochs", "2")
     assert "1 epochs in" in done.stdout
@@ -173,10 +173,9 @@ assert "torch" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_what_help_says_without_loading_it_is_so(inside: Run) -> None:
-    assert set(TARGETS) == set(reproduce.TARGETS)
-    assert tuple(reproducing.GROUPS) == reproduce.GROUPS
-    assert {*FORMATS, export.PROJECTOR} == set(export.KINDS)
+def test_help_repeats_the_values_of_the_modules_it_does_not_load(inside: Run) -> None:
+    assert set(GROUPS["all"]) == set(TARGETS)
+    assert set(SUFFIXES.values()) == set(FORMATS)
     said = " ".join(inside("plot", "--help").stdout.split())
     named, most = maps.DEFAULT_NAMES, maps.MAX_NAMED_BY_DEFAULT
     assert f"{named} without labels or of at most {most} vertices" in said
@@ -185,16 +184,14 @@ def test_what_help_says_without_loading_it_is_so(inside: Run) -> None:
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_is_there_and_explains_itself(
-    verb: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main([verb, "--help"])
     assert stopped.value.code == 0
     assert f" {verb} [OPTIONS]" in capsys.readouterr().out
 
 
-def test_similar_vertices_are_those_of_the_library(dmte: Run, concepts_model: Path) -> None:
+def test_similar_finds_the_same_vertices_as_the_library(dmte: Run, concepts_model: Path) -> None:
     found = json.loads(
         dmte("similar", str(concepts_model), "--vertex", "b-tree", "-k", "4", "--json").stdout
     )
@@ -210,7 +207,7 @@ def test_similar_vertices_are_those_of_the_library(dmte: Run, concepts_model: Pa
     assert all(row["linked"] == (row["id"] in links) for row in found["neighbors"])
 
 
-def test_similar_reads_any_text(inside: Run, concepts_model: Path) -> None:
+def test_similar_accepts_any_text(inside: Run, concepts_model: Path) -> None:
     done = inside(
         "similar", str(concepts_model), "--text", "neural network layers trained by gradients"
     )
@@ -220,7 +217,7 @@ def test_similar_reads_any_text(inside: Run, concepts_model: Path) -> None:
     assert any(word in done.stdout for word in ("backpropagation", "neural-network", "batch"))
 
 
-def test_info_counts_what_is_in_a_network(inside: Run, cli_folder: Path) -> None:
+def test_info_counts_the_parts_of_a_network(inside: Run, cli_folder: Path) -> None:
     (cli_folder / "v.csv").write_text("id,text\na,red fox\nb,\nc,red hen\nd,alone\n")
     (cli_folder / "e.csv").write_text("source,target\na,b\nb,a\nc,c\nb,c\n")
     facts = json.loads(inside("info", "--vertices", "v.csv", "--edges", "e.csv", "--json").stdout)
@@ -260,18 +257,18 @@ def test_info_counts_what_is_in_a_network(inside: Run, cli_folder: Path) -> None
 )
 @pytest.mark.usefixtures("concepts_model")
 def test_a_mistake_gets_one_helpful_line(inside: Run, arguments: list[str], message: str) -> None:
-    assert message in refused(inside(*arguments))
+    assert message in error_line(inside(*arguments))
 
 
 def test_a_mistake_ends_the_process_with_code_2(dmte: Run) -> None:
     done = dmte("similar", "nowhere", "--vertex", "a")
-    assert "nowhere" in refused(done)
+    assert "nowhere" in error_line(done)
 
 
-def test_a_users_folder_is_refused_before_training(inside: Run, cli_folder: Path) -> None:
+def test_a_folder_of_the_user_fails_before_training(inside: Run, cli_folder: Path) -> None:
     precious = cli_folder / "documents"
     precious.mkdir()
     (precious / "letter.txt").write_text("dear")
     done = inside("train", "concepts", "--out", "documents", "--epochs", "1000000", "--quiet")
-    assert "documents" in refused(done)
+    assert "documents" in error_line(done)
     assert [path.name for path in precious.iterdir()] == ["letter.txt"]

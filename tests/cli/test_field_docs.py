@@ -1,4 +1,4 @@
-"""Help comes from the docstrings of fields, of which every one has a short first sentence."""
+"""Help from docstrings of fields: every first sentence is short."""
 
 import pytest
 
@@ -27,5 +27,5 @@ def test_every_field_has_a_first_sentence_that_fits_into_help(kind: type) -> Non
         (tuple[float, ...] | None, str),
     ],
 )
-def test_an_option_takes_what_its_setting_holds(hint: object, expected: object) -> None:
+def test_an_option_has_the_type_of_its_setting(hint: object, expected: object) -> None:
     assert _option_type(hint) == expected

@@ -1,4 +1,4 @@
-"""How a verb is told what network to read, and what it says of it."""
+"""Options that name a network, and errors of reading it."""
 
 import gzip
 import io
@@ -63,7 +63,7 @@ def test_columns_are_named_on_the_command_line(capsys: pytest.CaptureFixture[str
     assert err.startswith("dmte: v.csv has no column 'isbn' for the id; it has 'doi', ")
 
 
-def test_a_vault_is_trained_on_and_its_warnings_are_one_line_each(
+def test_training_on_a_vault_prints_each_warning_on_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("notes").mkdir()
@@ -113,13 +113,13 @@ def test_a_network_from_a_pipe_is_evaluated(
     assert json.loads(out)["network"]["edges"] == len(pairs)
 
 
-def test_a_worker_is_handed_the_network_as_it_is(planted: TextualNetwork) -> None:
+def test_a_worker_receives_the_same_network(planted: TextualNetwork) -> None:
     weighted = planted.with_edges(planted.edges, torch.rand(len(planted.edges)).double() + 1)
     for network in (planted, weighted):
         assert handing_over(network)().fingerprint() == network.fingerprint()
 
 
-def test_texts_may_be_missing_where_features_stand_for_them(
+def test_texts_may_be_missing_if_features_are_given(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     Path("e.csv").write_text("source,target\na,b\nb,c\n")
@@ -131,7 +131,7 @@ def test_texts_may_be_missing_where_features_stand_for_them(
     assert err.startswith("dmte: warning: e.csv has no texts for its 3 vertices: only the paper's")
 
 
-def test_info_says_what_is_doubtful(capsys: pytest.CaptureFixture[str]) -> None:
+def test_info_warns_about_doubtful_input(capsys: pytest.CaptureFixture[str]) -> None:
     Path("e.csv").write_text("source,target\na,a\nB,b\nb,b\n")
     code, out, err = run(capsys, "info", "e.csv", "--json")
     facts = json.loads(out)
@@ -194,7 +194,7 @@ def test_a_bar_is_shown_on_a_terminal_when_reading_takes_long(
     assert terminal or written.getvalue() == ""
 
 
-def test_nothing_is_shown_while_reading_is_quick(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quick_reading_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     Path("v.csv").write_text("id,text,links\na,x,b\nb,y,\n")
     NetworkSource(network="v.csv").open()
     assert capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""What every verb has in common: exit codes, streams, --quiet, --debug, color, completion."""
+"""Exit codes, streams, --quiet, --debug, color and completion of every verb."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.usefixtures("concepts_model")
 
 
-def test_a_process_ends_with_the_code_that_says_how_it_went(dmte: Run) -> None:
+def test_the_exit_code_is_0_or_2_for_a_mistake(dmte: Run) -> None:
     good = dmte("datasets", "path", "concepts")
     assert (good.returncode, good.stderr) == (0, "")
     mistake = dmte("datasets", "path", "conceps")
@@ -27,7 +27,7 @@ def test_a_process_ends_with_the_code_that_says_how_it_went(dmte: Run) -> None:
     assert "No such option: --vertx" in unknown.stderr
 
 
-def test_the_systems_failure_is_code_1(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_failure_has_exit_code_1(inside: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -38,7 +38,7 @@ def test_the_systems_failure_is_code_1(inside: Run, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.slow
-def test_ctrl_c_is_code_130_and_one_line(cli_folder: Path) -> None:
+def test_ctrl_c_has_exit_code_130_and_one_line(cli_folder: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "dmte", "info", "-"],  # It waits for the end of what is piped.
         cwd=cli_folder,
@@ -76,13 +76,13 @@ def test_debug_shows_the_traceback_of_a_mistake(
 
 
 @pytest.mark.parametrize("flag", ["--debug", "--quiet"])
-def test_a_value_that_looks_like_a_flag_is_a_value(inside: Run, flag: str) -> None:
+def test_a_value_may_look_like_a_flag(inside: Run, flag: str) -> None:
     done = inside("similar", "model", "--text", flag)
     assert done.returncode == 2
     assert done.stderr.startswith(f"dmte: no word of {flag!r} occurs")
 
 
-def test_quiet_leaves_errors_and_nothing_else(inside: Run) -> None:
+def test_quiet_hides_everything_except_errors(inside: Run) -> None:
     asked = ("similar", "model", "--vertex", "b-tree", "-k", "1000")
     loud, quiet = inside(*asked), inside(*asked, "--quiet")
     assert loud.stderr.startswith("dmte: warning: there are only 431")
@@ -100,9 +100,9 @@ def test_every_verb_has_the_flags(verb: str, inside: Run) -> None:
 
 
 @pytest.mark.medium
-def test_color_is_for_terminals_that_want_it(cli_folder: Path) -> None:
+def test_color_is_used_on_terminals_without_no_color(cli_folder: Path) -> None:
     def written(*arguments: str, **environment: str) -> str:
-        """What a terminal of 80 columns gets to see."""
+        """Output on a terminal of 80 columns."""
         line = " ".join([sys.executable, "-m", "dmte", *arguments])
         script = ["script", "-qec", f"stty cols 80; {line}", "/dev/null"]
         known = {name: value for name, value in os.environ.items() if name != "COLUMNS"}

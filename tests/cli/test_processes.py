@@ -1,4 +1,4 @@
-"""Several processes on the command line: they are started, die, and go on."""
+"""Several processes on the command line: start, loss of a process, restart."""
 
 import os
 import shutil
@@ -53,7 +53,7 @@ def workers_of(launcher: int) -> list[int]:
 
 
 def vectors_of(group: ProcessGroup, epochs: int) -> torch.Tensor | None:
-    """Return what a group learns that nobody interrupts."""
+    """The result of a group without interruption."""
     settings = replace(SETTINGS, epochs=epochs)
     run = TrainingRun(read_network("concepts"), settings, seed=0, group=group)
     for _ in run.epochs():
@@ -81,7 +81,7 @@ TORCHRUN = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--np
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the processes in /proc")
 @pytest.mark.parametrize("by_torchrun", [False, True], ids=["own launcher", "torchrun"])
-def test_a_team_that_loses_a_process_ends_in_the_same_bits(
+def test_a_group_that_loses_a_process_ends_in_the_same_bits(
     together: Together, tmp_path: Path, *, by_torchrun: bool
 ) -> None:
     """Killed in a step, then while a checkpoint is written."""
@@ -107,7 +107,7 @@ def test_a_team_that_loses_a_process_ends_in_the_same_bits(
     assert torch.equal(Embedding.load(tmp_path / "model").vectors, uninterrupted)
 
 
-def test_another_number_of_processes_than_was_started_is_refused(inside: Run) -> None:
+def test_processes_must_match_the_size_of_the_started_group(inside: Run) -> None:
     asked = ("train", "concepts", "--out", "x", "--processes", "2")
     done = inside(*asked, RANK="0", WORLD_SIZE="3")
     assert (done.returncode, done.stdout) == (2, "")
@@ -120,7 +120,7 @@ def test_another_number_of_processes_than_was_started_is_refused(inside: Run) ->
 
 
 @pytest.mark.medium
-def test_a_process_that_nobody_joins_gives_up_and_says_so(inside: Run, cli_folder: Path) -> None:
+def test_a_process_without_partners_times_out_with_an_error(inside: Run, cli_folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
     here = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
@@ -132,7 +132,9 @@ def test_a_process_that_nobody_joins_gives_up_and_says_so(inside: Run, cli_folde
 
 
 @pytest.mark.medium
-def test_a_users_mistake_is_not_repeated(capfd: pytest.CaptureFixture[str]) -> None:
+def test_processes_are_not_restarted_after_a_mistake_of_the_user(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
     told: list[str] = []
     assert supervise(["trian"], 2, restarts=3, tell=told.append) == 2
     assert told == []
@@ -147,9 +149,7 @@ def test_a_users_mistake_is_not_repeated(capfd: pytest.CaptureFixture[str]) -> N
         (["concepts", "--dim", "4000000"], "--dim 512 would do"),
     ],
 )
-def test_what_the_processes_find_wrong_together_is_said_once(
-    tmp_path: Path, options: list[str], named: str
-) -> None:
+def test_a_shared_error_is_printed_once(tmp_path: Path, options: list[str], named: str) -> None:
     command = [*DMTE, "train", *options, "--out", "x", "--processes", "2"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
@@ -167,7 +167,7 @@ def test_what_the_processes_find_wrong_together_is_said_once(
         (["concepts", "--checkpoint-every", "-1"], "checkpoint_every must be at least 0"),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_starts(
+def test_invalid_arguments_fail_before_any_process_starts(
     inside: Run, options: list[str], named: str
 ) -> None:
     done = inside("train", *options, "--out", "x")
@@ -217,7 +217,7 @@ def why_no_namespaces() -> str | None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(why_no_namespaces() is not None, reason=str(why_no_namespaces()))
-def test_two_hosts_whose_link_is_cut_stop_and_their_checkpoint_goes_on(
+def test_two_disconnected_hosts_stop_and_resume_from_their_checkpoint(
     inside: Run, cli_folder: Path
 ) -> None:
     command = ("train", "concepts", "--out", "model", *OPTIONS, "--checkpoint-every", "5")

@@ -1,4 +1,4 @@
-"""Progress of many fits: what a terminal shows while they are made."""
+"""Progress of many fits on a terminal and in a file."""
 
 import time
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def drawn(progress: FitsProgress) -> str:
     return Text.from_ansi(captured.get()).plain.strip(" ━╸╺\n")
 
 
-def test_the_longest_fit_its_share_and_the_time_left_are_shown(
+def test_the_bar_shows_the_longest_fit_its_share_and_the_time_left(
     shares: Shares, clock: Callable[[float], None]
 ) -> None:
     progress = FitsProgress(shares, len(CELLS), quiet=False)
@@ -70,7 +70,7 @@ def test_quiet_shows_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_plan_is_a_line_per_method_and_share() -> None:
+def test_a_plan_has_a_line_per_method_and_condition() -> None:
     new = Planned(method="line", condition="50 % strict", num_fits=1, recorded_seconds=None)
     known = Planned(method="tfidf", condition="", num_fits=2000, recorded_seconds=4.51)
     lines = [line.split() for line in plan_table([new, known]).splitlines()]
@@ -82,7 +82,7 @@ def test_a_plan_is_a_line_per_method_and_share() -> None:
     assert "recorded" not in plan_table([new])
 
 
-def test_there_is_at_least_one_worker() -> None:
+def test_fewer_than_one_worker_raises() -> None:
     assert num_workers(None) >= 1
     with pytest.raises(ConfigError, match="workers must be at least 1"):
         num_workers(0)

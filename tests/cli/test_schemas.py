@@ -1,4 +1,4 @@
-"""What ``--json`` prints is what the schemas in docs/schemas say."""
+"""The output of ``--json`` matches the schemas in docs/schemas."""
 
 import json
 import subprocess
@@ -41,16 +41,14 @@ def schema_of(name: str) -> dict[str, object]:
 
 @pytest.mark.usefixtures("concepts_model")
 @pytest.mark.parametrize(("name", "arguments"), ANSWERS)
-def test_what_a_verb_prints_is_what_its_schema_says(
-    name: str, arguments: tuple[str, ...], inside: Run
-) -> None:
+def test_json_output_matches_its_schema(name: str, arguments: tuple[str, ...], inside: Run) -> None:
     done = inside(*arguments, "--json")
     assert done.returncode == 0, done.stderr
     jsonschema.Draft202012Validator(schema_of(name)).validate(json.loads(done.stdout))
 
 
 @pytest.mark.parametrize("path", sorted(SCHEMAS.glob("*.json")), ids=lambda path: path.stem)
-def test_a_schema_is_one_and_refuses_what_is_empty(path: Path) -> None:
+def test_a_schema_is_valid_and_rejects_an_empty_object(path: Path) -> None:
     schema = schema_of(path.stem)
     jsonschema.Draft202012Validator.check_schema(schema)
     assert not jsonschema.Draft202012Validator(schema).is_valid({})

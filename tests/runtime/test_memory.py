@@ -1,4 +1,4 @@
-"""How much memory there is: what the system says, or less where a control group has a limit."""
+"""Memory of the system, and limits of control groups."""
 
 import sys
 from pathlib import Path
@@ -19,11 +19,11 @@ def system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.usefixtures("system")
-def test_what_there_is_in_all_is_not_what_is_left() -> None:
+def test_total_and_available_memory_differ() -> None:
     assert memory.total_bytes() == 4000 * 1024
 
 
-def test_without_a_limit_it_is_what_the_system_has(system: Path) -> None:
+def test_without_a_limit_the_system_memory_is_available(system: Path) -> None:
     assert memory.available_bytes() == 2000 * 1024
     group = system / "groups"
     group.mkdir()
@@ -33,7 +33,7 @@ def test_without_a_limit_it_is_what_the_system_has(system: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["groups/job/step", "groups/job"])
-def test_a_limit_counts_also_that_of_a_group_around(system: Path, place: str) -> None:
+def test_the_limit_of_a_parent_group_counts(system: Path, place: str) -> None:
     group = system / place
     group.mkdir(parents=True)
     (group / "memory.max").write_text("1000000\n")
@@ -42,7 +42,7 @@ def test_a_limit_counts_also_that_of_a_group_around(system: Path, place: str) ->
     assert memory.available_bytes() == 700_000
 
 
-def test_an_older_kind_of_limit_counts_as_well(system: Path) -> None:
+def test_the_limit_of_control_groups_version_1_counts(system: Path) -> None:
     (system / "own").write_text("9:cpu:/x\n4:memory:/job\n")
     group = system / "groups" / "memory" / "job"
     group.mkdir(parents=True)
@@ -58,7 +58,7 @@ def no_linux(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_linux")
-def test_elsewhere_than_on_linux_psutil_knows() -> None:
+def test_without_linux_memory_is_read_from_psutil() -> None:
     psutil = pytest.importorskip("psutil", reason="the extra memory is not installed")
     total = psutil.virtual_memory().total
     assert memory.total_bytes() == total

@@ -21,7 +21,7 @@ with locked(pathlib.Path(sys.argv[1])):
 """
 
 
-def test_the_second_is_refused_until_the_first_releases_it(tmp_path: Path) -> None:
+def test_a_second_lock_fails_until_the_first_is_released(tmp_path: Path) -> None:
     refused = pytest.raises(StorageError, match="busy; wait")
     with locked(tmp_path / "file"), refused, locked(tmp_path / "file", BUSY):
         pass
@@ -30,7 +30,7 @@ def test_the_second_is_refused_until_the_first_releases_it(tmp_path: Path) -> No
 
 
 @pytest.mark.medium
-def test_a_holder_that_is_killed_releases_it(tmp_path: Path) -> None:
+def test_a_killed_holder_releases_its_lock(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     holder = subprocess.Popen([sys.executable, "-c", HOLDER, tmp_path / "file"], stdout=PIPE)
     with holder:
@@ -44,7 +44,7 @@ def test_a_holder_that_is_killed_releases_it(tmp_path: Path) -> None:
             pass
 
 
-def test_without_a_refusal_the_second_waits(tmp_path: Path) -> None:
+def test_without_an_error_the_second_waits(tmp_path: Path) -> None:
     order = []
 
     def second() -> None:
@@ -69,7 +69,7 @@ def test_a_locked_file_keeps_its_content_and_a_folder_stays_empty(tmp_path: Path
     assert not list((tmp_path / "folder").iterdir())
 
 
-def test_where_there_are_no_locks_nothing_is_refused(
+def test_without_support_for_locks_nothing_is_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -80,7 +80,7 @@ def test_where_there_are_no_locks_nothing_is_refused(
         pass
 
 
-def test_windows_locks_a_file_beside_what_it_could_not_read_then(
+def test_windows_locks_a_file_beside_the_locked_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert lock_place(tmp_path / "journal") == tmp_path / "journal"
@@ -89,6 +89,6 @@ def test_windows_locks_a_file_beside_what_it_could_not_read_then(
 
 
 @pytest.mark.medium
-def test_locks_are_not_loaded_before_they_are_needed() -> None:
+def test_filelock_is_imported_on_first_use() -> None:
     code = "import sys, dmte.storage.folder; sys.exit('filelock' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

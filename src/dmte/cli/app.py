@@ -1,8 +1,7 @@
 """The command line: verbs on a network or a model.
 
-Results go to stdout, progress and warnings to stderr. A mistake of the user's is one line and exit
-code 2; a failure of the system is one line and exit code 1. ``--debug`` shows the traceback
-instead.
+Results go to stdout, progress and warnings to stderr. An error is one line. The exit code is 2 for
+a mistake of the user and 1 for a failure of the system. ``--debug`` shows the traceback instead.
 """
 
 import sys
@@ -24,69 +23,65 @@ from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostPr
 from dmte.runtime.spelling import propose
 
 INTERRUPTED = 130
-"""The exit code of a process that Ctrl-C ended, by the shell's convention; typer's as well."""
+"""Exit code after Ctrl-C, by convention of shells and typer."""
 
 VERBS: Mapping[str, str] = MappingProxyType(
     {
-        "demo": "Train on the bundled network: scores, neighbors, a picture.",
-        "info": "Show what a network or a model is, and what training takes.",
+        "demo": "Train on the bundled network; show scores, neighbors and a map.",
+        "info": "Describe a network or a model, and the cost of training.",
         "train": "Learn one vector per vertex and store the model.",
-        "tune": "Search better settings for one network.",
+        "tune": "Search for better settings for a network.",
         "similar": "Find the vertices closest to a vertex or to a text.",
-        "suggest": "Find links that are missing.",
-        "explain": "Show why two vertices score as they do.",
-        "classify": "Label the vertices that have no label yet.",
-        "embed": "Find vectors for vertices that came after training.",
-        "plot": "Draw a map of a model, its training, or results.",
-        "export": "Write the vectors to a file for other programs.",
-        "evaluate": "Measure methods by hidden links or by labels.",
-        "reproduce": "Measure the tables and figures of the paper again.",
-        "datasets": "List, fetch and find networks known by name.",
+        "suggest": "Suggest missing links.",
+        "explain": "Explain the score of two vertices.",
+        "classify": "Predict labels for vertices without one.",
+        "embed": "Compute vectors for new vertices.",
+        "plot": "Plot a model, its training curves, or results.",
+        "export": "Export vectors for other programs.",
+        "evaluate": "Evaluate methods by link prediction or classification.",
+        "reproduce": "Reproduce the tables and figures of the paper.",
+        "datasets": "List, download and locate data sets.",
     }
 )
-"""Every verb in a line. ``dmte.cli.VERB`` holds it, imported when it is used: torch is slow."""
-
-
-def _nothing() -> None:
-    """Stand for a verb that is not imported."""
+"""The verbs with their summaries. A verb is imported only when it runs, because torch is slow."""
 
 
 class Verbs(TyperGroup):
-    """The verbs, each imported when it is used."""
+    """The verbs, each imported when it runs."""
 
-    _is_listed = False  # Whether only their names and lines are asked for.
+    _only_names = False  # Completion needs no options.
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        """Return the names of the verbs."""
+        """Names of the verbs."""
         return list(VERBS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a verb as a command.
+        """A verb as a command.
 
         Raises:
-            ConfigError: There is no such verb.
+            ConfigError: The verb is unknown.
         """
         if cmd_name not in VERBS:
-            if ctx.resilient_parsing:  # A shell completes; it has no place for a message.
+            if ctx.resilient_parsing:  # Shell completion cannot show an error.
                 return None
             raise ConfigError(f"there is no command {cmd_name!r}; {propose(cmd_name, VERBS)}")
-        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        if self._is_listed:
-            alone.command(cmd_name, help=VERBS[cmd_name])(_nothing)
-            return typer.main.get_command(alone)
+        single = typer.Typer(rich_markup_mode=None, add_completion=False)
+        if self._only_names:
+            single.command(cmd_name, help=VERBS[cmd_name])(lambda: None)
+            return typer.main.get_command(single)
         verb = getattr(import_module(f"dmte.cli.verbs.{cmd_name}"), cmd_name)
         if isinstance(verb, typer.Typer):
             return typer.main.get_command(verb)
-        alone.command(cmd_name)(with_flags(verb))
-        return typer.main.get_command(alone)
+        single.command(cmd_name)(with_flags(verb))
+        return typer.main.get_command(single)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Return the verbs and options that begin so, without importing any verb."""
-        self._is_listed = True
+        """Complete verbs and options without importing any verb."""
+        self._only_names = True
         return super().shell_complete(ctx, incomplete)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """Write a line per verb, without importing any."""
+        """List the verbs without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl(list(VERBS.items()))
 
@@ -94,20 +89,20 @@ class Verbs(TyperGroup):
 app = typer.Typer(
     name="dmte",
     cls=Verbs,
-    help="Turn a network of linked texts into one vector per vertex, and ask it things.",
+    help="Learn one vector per vertex of a network of linked texts, and query the vectors.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def _show_version(asked: bool) -> bool:
-    if asked:
+def _show_version(show: bool) -> bool:
+    if show:
         from importlib.metadata import version
 
         print(f"dmte {version('dmte')}")
         raise typer.Exit
-    return asked
+    return show
 
 
 @app.callback()
@@ -121,13 +116,13 @@ def _options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; exits the process."""
+    """Run the command line and exit the process."""
     given = sys.argv[1:] if arguments is None else arguments
     LINE.set(tuple(given))
     IS_DEBUGGING.set(False)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # A terminal may not know λ.
+            stream.reconfigure(errors="replace")  # A terminal may lack λ.
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("always", DmteWarning)
@@ -140,23 +135,25 @@ def main(arguments: list[str] | None = None) -> None:
         message, code = _explain(problem)
         if IS_DEBUGGING.get():
             traceback.print_exc()
-        _stop(message, code, is_said=IS_DEBUGGING.get())
-    if code == INTERRUPTED:
-        _stop("interrupted", code)
+        else:
+            _print_error(message)
+    else:
+        if code == INTERRUPTED:
+            _print_error("interrupted")
     sys.exit(code or 0)
 
 
 def _explain(problem: Exception) -> tuple[str, int]:
-    """Return what went wrong in a sentence, and the exit code."""
+    """Error message and exit code."""
     if isinstance(problem, Interrupted):
         return str(problem), INTERRUPTED
     if isinstance(problem, TyperException):
         return problem.format_message(), 2
-    if isinstance(problem, LostProcessError):  # No mistake of the user's.
+    if isinstance(problem, LostProcessError):  # Not a mistake of the user.
         return str(problem), 1
     if isinstance(problem, DmteError):
         return str(problem), 2
-    return _why_the_system_failed(problem), 1
+    return _system_failure(problem), 1
 
 
 def _show_warning(
@@ -168,17 +165,15 @@ def _show_warning(
         show_others(message, kind, *place)
 
 
-def _why_the_system_failed(problem: Exception) -> str:
-    """Return a sentence; a failure that is our own mistake is raised again, with its traceback."""
-    # torch has no error class of its own for want of memory.
+def _system_failure(problem: Exception) -> str:
+    """Message of a system failure; a bug of our own is raised again, with its traceback."""
+    # torch has no error class of its own for a lack of memory.
     if isinstance(problem, MemoryError) or "allocate memory" in str(problem):
-        return "out of memory; smaller settings, such as --dim, need less"
+        return "out of memory; use smaller settings, for example --dim"
     if isinstance(problem, RuntimeError):
         raise problem
     return str(problem)
 
 
-def _stop(message: str, code: int, *, is_said: bool = False) -> None:
-    if not is_said:
-        print(f"dmte: {' '.join(message.split())}", file=sys.stderr)
-    sys.exit(code)
+def _print_error(message: str) -> None:
+    print(f"dmte: {' '.join(message.split())}", file=sys.stderr)

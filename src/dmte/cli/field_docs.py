@@ -1,4 +1,4 @@
-"""Fields of a dataclass as help shows them: type, default and the docstring under each."""
+"""Fields of a dataclass with the docstring under each, for help."""
 
 import ast
 import inspect
@@ -14,14 +14,14 @@ class Field(NamedTuple):
 
     name: str
     type: Any
-    """The annotation, without what ``Annotated`` adds to it."""
+    """The annotation, without the metadata of ``Annotated``."""
     default: Any
     doc: str
     """The docstring under it, on one line."""
 
 
 def fields_of(kind: type[Any]) -> list[Field]:
-    """Return the fields of a dataclass in which every field has a default and a docstring.
+    """Fields of a dataclass, each with a default and a docstring.
 
     >>> from dmte.settings import ObjectiveWeights
     >>> fields_of(ObjectiveWeights)[0]
@@ -40,7 +40,7 @@ def fields_of(kind: type[Any]) -> list[Field]:
 
 
 def first_sentence(text: str) -> str:
-    """Return the text up to its first full stop; that of "Eq." does not count.
+    """Text up to its first full stop, except that of "Eq.".
 
     >>> first_sentence("A loss (Eq. 13). It is logistic.")
     'A loss (Eq. 13).'
@@ -49,7 +49,7 @@ def first_sentence(text: str) -> str:
 
 
 def _docstrings(kind: type[Any]) -> dict[str, str]:
-    """Return the string under each annotated name in the source of a class."""
+    """The string under each annotated name in the source of a class."""
     (definition,) = ast.parse(dedent(inspect.getsource(kind))).body
     assert isinstance(definition, ast.ClassDef)  # noqa: S101 - for type checkers
     return {

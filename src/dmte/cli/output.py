@@ -1,7 +1,7 @@
-"""Results of verbs: tables for people, JSON or CSV for programs; and completions for shells.
+"""Output of verbs: tables for people, JSON or CSV for programs.
 
-Tables are made by rich. On a terminal they fill its width, in color unless ``NO_COLOR`` is set. In
-a pipe or a file they are plain and 100 columns wide, or as wide as ``COLUMNS`` says.
+On a terminal, tables fill its width and use color unless ``NO_COLOR`` is set. In a pipe or a file
+they are plain and 100 columns wide, or as wide as ``COLUMNS``.
 """
 
 import csv
@@ -10,10 +10,9 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, runtime_checkable
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
-import typer
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, RenderableType
 from rich.table import Column, Table
@@ -23,13 +22,10 @@ from dmte.errors import ConfigError
 from dmte.runtime.formatting import spreadsheet_safe
 
 if TYPE_CHECKING:
+    from dmte.network import TextualNetwork
     from dmte.search.vectors import Neighbor
 
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-CsvOption = Annotated[bool, typer.Option("--csv", help="Print comma-separated values.")]
-
-NARROWEST = 60
-"""Least width of a table, in characters."""
+MIN_WIDTH = 60  # Of a table, in characters.
 LINKED = "*"
 """Marks a neighbor that shares an edge with the query."""
 NEIGHBOR_COLUMNS = ("id", "score", "linked", "labels", "text")
@@ -37,12 +33,12 @@ Rows = Sequence[Sequence[Text]]
 
 
 def terminal_width() -> int:
-    """Return the number of characters that fit on a line."""
-    return max(shutil.get_terminal_size((100, 24)).columns, NARROWEST)
+    """Number of characters that fit on a line."""
+    return max(shutil.get_terminal_size((100, 24)).columns, MIN_WIDTH)
 
 
 def rendered(*parts: RenderableType) -> str:
-    """Return the parts as they look on stdout, without blanks at the end of lines."""
+    """The parts as they look on stdout, without trailing blanks."""
     console = Console(
         width=terminal_width(),
         color_system=None if os.environ.get("NO_COLOR") else "auto",
@@ -55,9 +51,9 @@ def rendered(*parts: RenderableType) -> str:
 
 
 def grid(columns: Sequence[Column], rows: Rows, *, heads: bool = False) -> Table:
-    """Return a table without lines, whose last column takes the remaining width.
+    """A table without lines, whose last column takes the remaining width.
 
-    Space between two columns must be part of the cells.
+    Cells include the space between columns.
     """
     table = Table(*columns, box=None, show_header=heads, padding=0, pad_edge=False)
     room = terminal_width()
@@ -73,7 +69,7 @@ def grid(columns: Sequence[Column], rows: Rows, *, heads: bool = False) -> Table
 def column(
     head: str = "", *, style: str = "", right: bool = False, most: int | None = None
 ) -> Column:
-    """Return a column whose cells are cut at the edge, or after ``most`` characters."""
+    """A column whose cells are cut at the edge, or after ``most`` characters."""
     return Column(
         head,
         style=style,
@@ -86,12 +82,12 @@ def column(
 
 
 def cell(value: object) -> Text:
-    """Return a text on one line, without characters that control the terminal."""
+    """A cell on one line, without control characters."""
     return Text(one_line(str(value)))
 
 
 def one_line(text: str) -> str:
-    r"""Return the text with blanks for line breaks and other unprintable characters.
+    r"""Replace line breaks and other unprintable characters by blanks.
 
     >>> one_line("a\n b\x1b[2J")
     'a b [2J'
@@ -100,7 +96,7 @@ def one_line(text: str) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Return ``text`` on one line of at most ``width`` characters."""
+    """The text on one line of at most ``width`` characters."""
     return _cut(one_line(text), width)
 
 
@@ -110,13 +106,23 @@ def print_json(value: object) -> None:
     print()
 
 
+def network_facts(network: "TextualNetwork") -> dict[str, Any]:
+    """The network in the JSON of a verb."""
+    return {
+        "vertices": network.num_vertices,
+        "edges": len(network.edges),
+        "directed": network.directed,
+        "fingerprint": network.fingerprint(),
+    }
+
+
 def print_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Print a header and a line per row; several labels in one cell are joined by semicolons."""
+    """Print a header and a line per row."""
     sys.stdout.write(csv_text(rows, columns))
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Return a header and a line per row as CSV."""
+    """A header and a line per row as CSV, lists within a cell joined by semicolons."""
     file = io.StringIO(newline="")
     writer = csv.writer(file)
     writer.writerow(columns)
@@ -124,7 +130,6 @@ def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
     return file.getvalue()
 
 
-@runtime_checkable
 class Described(Protocol):
     """Vertices with texts and labels: a network, or a stored model."""
 
@@ -138,16 +143,16 @@ class Described(Protocol):
 
     @property
     def edges(self) -> Any:
-        """A row (source, target) per edge, as an array or a tensor."""
+        """A row (source, target) per edge, an array or a tensor."""
 
     def position(self, name: str) -> int:
-        """Return the row of a vertex."""
+        """The row of a vertex."""
 
 
 def describe_neighbors(
     network: Described, vertex: str | None, neighbors: "Sequence[Neighbor]"
 ) -> list[dict[str, Any]]:
-    """Return each neighbor with its score, its text and whether it is linked to the query."""
+    """Each neighbor with its score, labels and text, and whether it is linked to the query."""
     linked: set[int] = set()
     if vertex is not None:
         import numpy as np
@@ -169,7 +174,7 @@ def describe_neighbors(
 
 
 def neighbor_table(heading: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Return a table of neighbors, as in the paper's Table 3, with linked ones marked."""
+    """Table of neighbors, as in the paper's Table 3; linked ones are marked."""
     columns = (column(style="cyan"), column(style="bold", most=terminal_width() // 3), column())
     shown = [
         (
@@ -189,28 +194,14 @@ def check_one_format(*, as_json: bool, as_csv: bool) -> None:
     """Check that at most one format is given.
 
     Raises:
-        ConfigError: Both are given.
+        ConfigError: Both formats are given.
     """
     if as_json and as_csv:
         raise ConfigError("--json cannot be combined with --csv; drop one")
 
 
-def complete(known: Callable[[], Iterable[str]]) -> Callable[[str], list[str]]:
-    """Return a function that completes a word, or the last of several with commas between.
-
-    >>> complete(lambda: ["tadw", "tfidf", "dmte"])("dmte,t")
-    ['dmte,tadw', 'dmte,tfidf']
-    """
-
-    def completions(incomplete: str) -> list[str]:
-        before, comma, begun = incomplete.rpartition(",")
-        return [f"{before}{comma}{name}" for name in known() if name.startswith(begun)]
-
-    return completions
-
-
 def _cut(line: str, width: int) -> str:
-    """Return a line cut to a width; a character may be two columns wide."""
+    """Cut a line to a width; a character may be two columns wide."""
     if cell_len(line) <= width:
         return line
     return set_cell_size(line, max(width - 1, 0)).rstrip() + "…"

@@ -1,9 +1,8 @@
-"""Progress of many fits at the command line, and the counts of a dry run."""
+"""Progress of many fits, and the counts of a dry run."""
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Column
 
+from dmte.cli.output import print_json
 from dmte.errors import ConfigError, Interrupted
 from dmte.runtime.formatting import plural
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from dmte.evaluation.parallel import ReadNetwork, Shares
 
 WorkersOption = Annotated[
-    int | None, typer.Option(help="Fits at a time, a thread each; by default one per core.")
+    int | None,
+    typer.Option(help="Fits to run at a time, one thread each. Default: one per core."),
 ]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Count the fits without running.")]
 BAR_WIDTH, DAY = 16, 86_400.0
-
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Count the fits and make none.")]
 
 
 def run_with_progress(
@@ -35,34 +35,35 @@ def run_with_progress(
     workers: int | None,
     *,
     quiet: bool,
-    may_refuse: bool = False,
+    skip_unable: bool = False,
 ) -> "Iterator[tuple[Job, dict[str, Any]]]":
-    """Yield the results of the jobs, with how far it is and how long it will take on stderr.
+    """Yield the results of the jobs, with progress and remaining time on stderr.
 
-    Methods that cannot learn from the network end it, or are told of where they may refuse.
+    A method that cannot learn from the network aborts the run, or is skipped with a message if
+    ``skip_unable``.
     """
     from dmte.evaluation.parallel import Shares, run_jobs
 
-    refusals: dict[str, str] | None = {} if may_refuse else None
+    skipped: dict[str, str] | None = {} if skip_unable else None
     count = num_workers(workers)
     shares = Shares(jobs)
     with FitsProgress(shares, len(jobs), quiet=quiet) as progress:
         try:
-            for job, result in run_jobs(jobs, read, count, shares, refusals):
+            for job, result in run_jobs(jobs, read, count, shares, skipped):
                 progress.advance_to_next(job)
                 yield job, result
         except KeyboardInterrupt as problem:
             done = f"{progress.num_done} of {len(jobs)} fits"
             raise Interrupted(f"interrupted after {done}") from problem
-    for method, reason in (refusals or {}).items():
+    for method, reason in (skipped or {}).items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
 
 
 def num_workers(given: int | None) -> int:
-    """Return how many fits are made at a time.
+    """Number of fits at a time, by default one per core.
 
     Raises:
-        ConfigError: It is none.
+        ConfigError: The number is below 1.
     """
     from dmte.evaluation.parallel import available_cores
 
@@ -74,15 +75,21 @@ def num_workers(given: int | None) -> int:
 
 @contextmanager
 def bar_on_stderr(*columns: ProgressColumn, quiet: bool) -> Iterator[Progress]:
-    """Show a bar while the context lasts, if stderr is a terminal."""
+    """A bar on stderr, hidden unless that is a terminal."""
     console = Console(stderr=True, soft_wrap=True)
     hidden = quiet or not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
         yield bar
 
 
+def spinner(message: str, *, quiet: bool) -> AbstractContextManager[object]:
+    """A message with a spinner on stderr, hidden unless that is a terminal."""
+    console = Console(stderr=True)
+    return console.status(message) if console.is_terminal and not quiet else nullcontext()
+
+
 class FitsProgress(Progress):
-    """A bar in a terminal, lines in a file; running fits count by the share that is done."""
+    """A bar on a terminal, lines in a file; running fits count by their finished share."""
 
     def __init__(self, shares: "Shares", total: int, *, quiet: bool) -> None:
         console = Console(stderr=True, soft_wrap=True)
@@ -99,12 +106,12 @@ class FitsProgress(Progress):
         self.add_task("", total=total)
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Return what is drawn, several times a second."""
+        """Update the counts; rich calls this several times a second."""
         self._count()
         return super().get_renderables()
 
     def advance_to_next(self, job: "Job") -> None:
-        """Count a fit that is done, and print a line about it if there is no bar."""
+        """Count a finished fit, and print a line if there is no bar."""
         self.num_done += 1
         self._count()
         if self.disable and not self._quiet:
@@ -126,15 +133,14 @@ class FitsProgress(Progress):
 
 
 def show_plan(plans: "Mapping[str, Sequence[Planned]]", as_json: bool = False) -> None:
-    """Print the fits that are missing on every network."""
+    """Print the missing fits of every network."""
     if as_json:
         rows = [
             {"network": network, **asdict(planned)}
             for network, fits in plans.items()
             for planned in fits
         ]
-        json.dump({"plan": rows}, sys.stdout, indent=2)
-        print()
+        print_json({"plan": rows})
         return
     for network, fits in plans.items():
         print(f"{network}\n\n{plan_table(fits)}\n")
@@ -143,7 +149,7 @@ def show_plan(plans: "Mapping[str, Sequence[Planned]]", as_json: bool = False) -
 
 
 def plan_table(plan: "Sequence[Planned]") -> str:
-    """Align the counts, with the recorded seconds of a fit if there are any."""
+    """Table of the counts, with the recorded seconds of a fit if there are any."""
     method, condition = (
         max([len(head), *(len(getattr(planned, head)) for planned in plan)])
         for head in ("method", "condition")

@@ -1,12 +1,9 @@
-"""The work of ``dmte reproduce``: make the missing fits, write tables and figures.
-
-It is separate from the verb's options, which help shows without loading all this.
-"""
+"""The work of ``dmte reproduce``: run the missing fits, write tables and figures."""
 
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
@@ -20,32 +17,27 @@ from dmte.evaluation.jobs import Job, unable
 from dmte.evaluation.methods import ALL, METHODS, choose_methods
 from dmte.evaluation.paper.journal import Journal
 from dmte.evaluation.paper.page import document, section
-from dmte.evaluation.paper.results import Results, read_results, write_results
+from dmte.evaluation.paper.results import read_results, write_results
 from dmte.evaluation.paper.targets import TARGETS, Target, journal_of
 from dmte.network import TextualNetwork, read_network
 from dmte.network.datasets import check_published
 from dmte.plotting.paper_figures import draw_figure
+from dmte.runtime.experiment_files import target_groups
 from dmte.runtime.formatting import plural
-
-GROUPS: Mapping[str, tuple[str, ...]] = {
-    "recipe": tuple(name for name, target in TARGETS.items() if "recipe" in target.groups),
-    "all": tuple(TARGETS),
-}
-"""Names of several targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The fits to make, of those that a target plans."""
+    """Selection among the fits of a target."""
 
     methods: Container[str]
     are_named: bool
-    """Whether methods were named, so that slow ones belong to a quick run too."""
+    """Whether methods were named; a quick run then includes slow ones."""
     seeds: int | None
     quick: bool
 
     def of(self, jobs: Callable[..., list[Job]], network: Any) -> list[Job]:
-        """Choose among the fits that ``cells`` plans on the network."""
+        """The selected fits of those that ``jobs`` lists for the network."""
         return [
             job
             for job in jobs(network, quick=self.quick, slow_too=self.are_named)
@@ -56,7 +48,7 @@ class Wanted:
 def choose_fits(
     target: str, methods: Sequence[str] | None, seeds: int | None, *, quick: bool
 ) -> Wanted:
-    """Return which fits of a target to make; ``seeds`` of 0 make none.
+    """Select fits of a target; 0 ``seeds`` select none.
 
     Raises:
         ConfigError: A method is unknown, ``seeds`` is negative, or the target has no such fit.
@@ -75,19 +67,19 @@ def choose_fits(
 def measure(
     target: str, out: Path, wanted: Wanted, workers: int | None, *, dry_run: bool, quiet: bool
 ) -> None:
-    """Make the missing fits of a target; print and write the tables.
+    """Run the missing fits of a target; print and write the tables.
 
     Raises:
         NetworkError: The data set is missing, or differs from the published one.
         ConfigError: None of the methods can run here.
-        StorageError: Another run makes the same fits, or stored results are damaged.
+        StorageError: Another process runs the same fits, or stored results are damaged.
     """
     plans: dict[str, list[Planned]] = {}
     grouped = _by_network(_targets(target))
     for name in grouped:
-        check_published(name)  # All of them now, and none after hours with another.
+        check_published(name)  # All before the first fit, which may take hours.
     for name, targets in grouped.items():
-        network = _read(targets, is_optional=target in GROUPS)
+        network = _read(targets, is_optional=target in target_groups())
         if network is None:
             continue
         journals = {one.name: journal_of(out, one) for one in targets}
@@ -97,7 +89,9 @@ def measure(
             missing = _missing(jobs, journals, quiet=quiet)
             plans[name] = plan(chain(*missing.values()), _recorded(targets, network, journals))
             continue
-        with _growing(journals[one] for one, some in jobs.items() if some):
+        with ExitStack() as locks:
+            for member in filter(jobs.get, journals):
+                locks.enter_context(journals[member].growing())
             missing = _missing(jobs, journals, quiet=quiet)
             _complete(name, missing, journals, workers, quiet=quiet)
             for one in targets:
@@ -116,7 +110,7 @@ def _recorded(
 
 
 def report(out: Path, page: Path) -> None:
-    """Write one page with the tables of all results in ``out``.
+    """Write a page with the tables of all results in ``out``.
 
     Raises:
         ConfigError: There are no results.
@@ -125,7 +119,7 @@ def report(out: Path, page: Path) -> None:
     found = read_results(out)
     if not found:
         raise ConfigError(
-            f"{out} holds no results; make some with dmte reproduce TARGET --out {out}"
+            f"{out} holds no results; produce some with dmte reproduce TARGET --out {out}"
         )
     text = document(found, os.path.relpath(out, page.parent))
     with _opened(page) as file:
@@ -134,20 +128,21 @@ def report(out: Path, page: Path) -> None:
 
 
 def _targets(name: str) -> list[Target]:
-    return [TARGETS[member] for member in GROUPS.get(name, (name,))]
+    members = target_groups().get(name, (name,))
+    return [target for target in TARGETS.values() if target.name in members]
 
 
 def _nothing_left(target: str, chosen: Container[str]) -> ConfigError:
-    """Return why no fit of a target is wanted."""
+    """Error for a selection without any fit."""
     jobs = (job for one in _targets(target) for job in one.plan(one.network))
     measured = list(dict.fromkeys(job.method for job in jobs))
     if any(method in chosen for method in measured):
-        return ConfigError(f"{target} has no fit that is quick; leave out --quick")
-    return ConfigError(f"{target} has no fit of the methods named; it has {', '.join(measured)}")
+        return ConfigError(f"{target} has no quick fits; leave out --quick")
+    return ConfigError(f"{target} has no fits of these methods; it has {', '.join(measured)}")
 
 
 def _by_network(targets: Sequence[Target]) -> dict[str, list[Target]]:
-    """Group the targets by network; a group is measured together to keep all cores busy."""
+    """Group the targets by network, to keep all cores busy with the fits of a group."""
     grouped: dict[str, list[Target]] = {}
     for target in targets:
         grouped.setdefault(target.network, []).append(target)
@@ -169,7 +164,7 @@ def _check_able(wanted: Mapping[str, Sequence[Job]], journals: Mapping[str, Jour
     """Check that some fit was made before or can be made here.
 
     Raises:
-        ConfigError: None can; says why the methods cannot run.
+        ConfigError: No fit exists and no method can run; the message says why.
     """
     jobs = [(job, job in journals[name]) for name, some in wanted.items() for job in some]
     reasons = unable(job for job, _ in jobs)
@@ -181,7 +176,7 @@ def _check_able(wanted: Mapping[str, Sequence[Job]], journals: Mapping[str, Jour
 def _missing(
     wanted: Mapping[str, Sequence[Job]], journals: Mapping[str, Journal], *, quiet: bool
 ) -> dict[str, list[Job]]:
-    """Return the fits of every target that are not done yet and can run here."""
+    """Unfinished fits of every target that can run here."""
     missing = {}
     for name, jobs in wanted.items():
         missing[name] = _able([job for job in jobs if job not in journals[name]])
@@ -193,20 +188,11 @@ def _missing(
 
 
 def _able(jobs: Sequence[Job]) -> list[Job]:
-    """Return the cells whose method can run here; report the others with the reason."""
+    """The fits whose method can run here; the others are reported with the reason."""
     reasons = unable(jobs)
     for method, reason in reasons.items():
         print(f"{method}: left out, {reason}", file=sys.stderr)
     return [job for job in jobs if job.method not in reasons]
-
-
-@contextmanager
-def _growing(journals: Iterable[Journal]) -> Iterator[None]:
-    """Lock the journals against other runs."""
-    with ExitStack() as held:
-        for journal in journals:
-            held.enter_context(journal.growing())
-        yield
 
 
 def _complete(
@@ -217,7 +203,7 @@ def _complete(
     *,
     quiet: bool,
 ) -> None:
-    """Make the fits of all targets, storing each as it finishes."""
+    """Run the fits of all targets and store each as it finishes."""
     goes_to = {job.key: journals[name] for name, jobs in missing.items() for job in jobs}
     read = partial(read_network, network)
     everything = list(chain(*missing.values()))
@@ -229,31 +215,26 @@ def _complete(
 
 
 def _show(out: Path, target: Target, results: Mapping[str, Any]) -> None:
-    """Write a target's JSON, its table and its figure, if the paper has one; print the table."""
+    """Write a target's results, table and figure; print the table."""
     if not results["rows"]:
-        print(f"{target.name}: left out, it has no finished fit", file=sys.stderr)
+        print(f"{target.name}: left out, no fit is finished", file=sys.stderr)
         return
     folder = write_results(out, results).parent
     found = read_results(out)[target.name]
     table = section(found)
     (folder / "table.md").write_text(f"# {target.title}\n\n{table}", "utf-8")
-    _draw(found, folder)
+    try:
+        draw_figure(found, [folder / "figure.png", folder / "figure.svg"])
+    except MissingExtraError as problem:
+        print(f"no figure: {problem}", file=sys.stderr)
     print(f"## {target.title}\n\n{table}")
 
 
-def _draw(results: Results, folder: Path) -> None:
-    """Draw a target that is a figure in the paper."""
-    try:
-        draw_figure(results, [folder / "figure.png", folder / "figure.svg"])
-    except MissingExtraError as problem:
-        print(f"no figure: {problem}", file=sys.stderr)
-
-
 def _opened(page: Path) -> TextIO:
-    """Open the page to write, making its folder if there is none.
+    """Open the page for writing and create its folder.
 
     Raises:
-        StorageError: The page cannot be written there.
+        StorageError: The page cannot be written.
     """
     try:
         if not page.parent.exists():
@@ -261,5 +242,5 @@ def _opened(page: Path) -> TextIO:
         return page.open("w", encoding="utf-8")
     except OSError as problem:
         raise StorageError(
-            f"{page} cannot be written: {problem.strerror}; give --page another place"
+            f"{page} cannot be written: {problem.strerror}; give --page another file"
         ) from problem

@@ -1,4 +1,4 @@
-"""Scores of methods as aligned lines."""
+"""Scores of methods as tables."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def side_by_side(rows: Sequence[dict[str, Any]], name: str, shares: Sequence[float]) -> str:
-    """Align one metric with its standard deviation, a line per method and a column per share.
+    """One metric with its standard deviation, a line per method and a column per share.
 
-    Shares that do not fit into the terminal follow below.
+    Columns that do not fit into the terminal continue below.
     """
     from dmte.metrics import find_metric
 
@@ -37,11 +37,11 @@ def _block(head: str, found: Mapping[str, Mapping[float, str]], shares: Sequence
 
 
 def table(rows: Sequence[dict[str, Any]], metrics: Mapping[str, "Metric"]) -> str:
-    """Align the rows, with every metric's mean and standard deviation over seeds."""
+    """Every metric's mean and standard deviation over seeds, a line per method."""
     width = _method_width(rows)
     head = _head(rows, width)
     first, *others = metrics
-    # Method, way, first metric with its interval, seconds and memory; two columns a metric more.
+    # Method, score, first metric with its interval, seconds, memory; 16 per further metric.
     room = terminal_width() - (len(head) + 32 + 17) if sys.stdout.isatty() else 10**6
     others, hidden = others[: max(room, 0) // 16], others[max(room, 0) // 16 :]
     heads = f"{metrics[first].title:>10}{'±':>6}{'95 % interval':>16}"
@@ -54,7 +54,7 @@ def table(rows: Sequence[dict[str, Any]], metrics: Mapping[str, "Metric"]) -> st
         lines.append(f"{_name(row, width)}{cells}{row['fit_seconds']:>9.1f}{memory:>8}")
     if hidden:
         left_out = ", ".join(metrics[name].title for name in hidden)
-        lines.append(f"{left_out}: in a wider window, in a file, and with --json")
+        lines.append(f"not shown: {left_out}; use a wider window, a file or --json")
     return "\n".join(lines)
 
 
@@ -68,7 +68,7 @@ def _head(rows: Sequence[dict[str, Any]], width: int) -> str:
 
 
 def _name(row: dict[str, Any], width: int) -> str:
-    """Return whose figures follow: the method, and the way it scores if it has several."""
+    """The method, and its score function if there are several."""
     way = f"  {row['score']:<6}" if "score" in row else ""
     return f"{row['method']:<{width}}{way}"
 
@@ -86,15 +86,15 @@ def _interval(summary: dict[str, Any], metric: "Metric") -> str:
 
 
 def leaks(rows: Sequence[dict[str, Any]]) -> str:
-    """Return how many of the questions give themselves away, if the protocol lets them.
+    """Number of hidden edges that leak, if the protocol lets them.
 
-    *Published* passes over hidden lines of which an end kept no edge, so fewer are asked about.
+    The published protocol skips hidden lines with an end that kept no edge, so it scores fewer.
     """
     if not rows or not (rows[0]["self_loops"] or rows[0]["trained_on"]):
         return ""
     first = rows[0]
     return (
-        f"; of the {first['hidden_edges']:,.0f} hidden lines asked about, "
+        f"; of the {first['hidden_edges']:,.0f} hidden lines that are scored, "
         f"{first['self_loops']:,.0f} are self-loops and {first['trained_on']:,.0f} are also "
         "trained on, mostly reversed"
     )

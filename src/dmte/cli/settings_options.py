@@ -1,9 +1,7 @@
-"""Settings as options: one per field of ``Settings``, with its first sentence as help."""
+"""Settings as options: one per field of ``Settings``, its first sentence as help."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
-from inspect import Parameter
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
@@ -11,6 +9,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 import typer
 
 from dmte.cli.field_docs import Field, fields_of, first_sentence
+from dmte.cli.options import added_parameters, keyword_parameters, with_parameters
 from dmte.errors import ConfigError
 from dmte.settings import PARTS, RECIPES, VARIANTS, WORD_SETTINGS, ObjectiveWeights, Settings
 
@@ -19,20 +18,10 @@ FEATURES: Final = "features"
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the ``**settings`` of a command by an option for every setting."""
-    signature = inspect.signature(command)
-    own = [
-        parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        for parameter in signature.parameters.values()
-        if parameter.kind is not Parameter.VAR_KEYWORD
-    ]
-    options = [
-        Parameter(setting.name, Parameter.KEYWORD_ONLY, default=None, annotation=_option(setting))
-        for setting in fields_of(Settings)
-    ]
-    command.__signature__ = signature.replace(parameters=own + options)  # type: ignore[attr-defined]
-    command.__annotations__ = {p.name: p.annotation for p in own + options} | {"return": None}
-    return command
+    """Replace the ``**settings`` of a command by one option per setting."""
+    options = {setting.name: _option(setting) for setting in fields_of(Settings)}
+    parameters = [*keyword_parameters(command), *added_parameters(options)]
+    return with_parameters(command, command, parameters)
 
 
 def settings_from(
@@ -43,13 +32,13 @@ def settings_from(
     *,
     has_features: bool = False,
 ) -> Settings:
-    """Return a recipe, or a version of the paper, changed by a file and by options.
+    """A recipe or variant, changed by a file and then by options.
 
-    With features, their encoder replaces that of the recipe.
+    Features replace the encoder of the recipe.
 
     Raises:
-        ConfigError: There is no such recipe or version, a value is out of range, or an encoder or
-            a setting for words is given together with features.
+        ConfigError: The recipe or variant is unknown, a value is out of range, or an encoder or a
+            setting for words is combined with features.
     """
     from dmte.settings_file import change_settings
 
@@ -64,7 +53,7 @@ def settings_from(
     if "objective" in given:
         weights = _numbers("objective", given["objective"])
         if len(weights) != len(PARTS):
-            raise ConfigError(f"objective takes {len(PARTS)} numbers, one each for {PARTS}")
+            raise ConfigError(f"objective takes {len(PARTS)} numbers, for {', '.join(PARTS)}")
         given["objective"] = ObjectiveWeights(**dict(zip(PARTS, weights, strict=True)))
     settings = replace(start, **given) if file is None else change_settings(start, file, given)
     if has_features:
@@ -73,9 +62,10 @@ def settings_from(
 
 
 def _start(recipe: str | None, variant: str | None) -> Settings:
-    """Return a recipe, or a version of the paper."""
     if variant is not None and recipe not in (None, "paper"):
-        raise ConfigError(f"--variant is a version of the paper's recipe, not of {recipe!r}")
+        raise ConfigError(
+            f"--variant needs the recipe paper and cannot be combined with {recipe!r}"
+        )
     chosen = recipe or ("recommended" if variant is None else "paper")
     if chosen not in RECIPES:
         raise ConfigError(f"recipe must be one of {', '.join(RECIPES)}, not {chosen!r}")
@@ -85,7 +75,6 @@ def _start(recipe: str | None, variant: str | None) -> Settings:
 
 
 def _check_no_words(options: Mapping[str, Any]) -> None:
-    """Check that no option for words is given together with features."""
     for name in WORD_SETTINGS:
         if options.get(name):
             raise ConfigError(
@@ -94,8 +83,7 @@ def _check_no_words(options: Mapping[str, Any]) -> None:
 
 
 def _check_no_encoder(settings: Settings, variant: str | None, file: Path | None) -> None:
-    """Check that no other encoder is given together with features."""
-    if settings.encoder != FEATURES:
+    if settings.encoder_traits.reads_words:
         place = "--encoder" if file is None else f"{file}, which sets the encoder"
         named = f"{place} {settings.encoder}"
     elif variant == "bilstm":
@@ -106,7 +94,7 @@ def _check_no_encoder(settings: Settings, variant: str | None, file: Path | None
 
 
 def unread_features(named: str) -> ConfigError:
-    """Return the error for features given together with something that does not read them."""
+    """Error for features combined with something that does not read them."""
     return ConfigError(
         f"--features need the encoder {FEATURES!r} and cannot be combined with {named}; drop one"
     )
@@ -117,12 +105,12 @@ def _numbers(name: str, text: str) -> tuple[float, ...]:
         return tuple(float(number) for number in text.split(","))
     except ValueError as problem:
         raise ConfigError(
-            f"{name} takes numbers with commas between them, as in 1,0.3,0.1, not {text!r}"
+            f"{name} must be numbers separated by commas, such as 1,0.3,0.1, not {text!r}"
         ) from problem
 
 
 def _option(setting: Field) -> Any:
-    """Return the annotation of an option; its default None keeps the value of the recipe."""
+    """Annotation of an option, whose default None keeps the value of the recipe."""
     kind, flag = _option_type(setting.type), _flag(setting.name)
     names = [f"{flag}/--no-{flag[2:]}"] if kind is bool else [flag]
     description = f"{first_sentence(setting.doc)} [{_shown(setting.default)}]"
@@ -130,7 +118,7 @@ def _option(setting: Field) -> Any:
 
 
 def _option_type(hint: Any) -> Any:
-    """Return the type an option is parsed as; several numbers are text with commas."""
+    """Type to parse an option as; several numbers are text with commas."""
     members = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     plain = (one for one in members if one in (bool, int, float) or get_origin(one) is Literal)
     return next(plain, str)
@@ -141,7 +129,7 @@ def _flag(name: str) -> str:
 
 
 def _shown(default: object) -> str:
-    """Return a default the way the user would write it."""
+    """A default as the user would write it."""
     if default is None:
         return "none"
     if isinstance(default, bool):

@@ -1,6 +1,5 @@
-"""What ``dmte train`` does, alone or as one of several processes."""
+"""The work of ``dmte train``, in one process or several."""
 
-import json
 import shutil
 import sys
 import time
@@ -9,11 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
 from dmte.cli.network_options import NetworkSource
 from dmte.cli.options import LINE
+from dmte.cli.output import print_json
 from dmte.cli.progress import bar_on_stderr
 from dmte.distributed.group import ProcessGroup, run_on_all
 from dmte.distributed.launcher import (
@@ -51,7 +52,7 @@ MOST_THREADS = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainJob:
-    """What is to be learned from what, and where it goes."""
+    """Arguments of a training."""
 
     source: NetworkSource
     features: Path | None
@@ -61,18 +62,14 @@ class TrainJob:
     checkpoint_every: int | None
     resume: bool
     force: bool
-    """Also where memory seems to be too short."""
+    """Train even if memory seems insufficient."""
     quiet: bool
     as_json: bool
-
-    def read(self, *, quiet: bool) -> TextualNetwork:
-        """Return the network to learn from."""
-        return self.source.open(features=self.features, quiet=quiet)
 
 
 @dataclass(frozen=True, slots=True)
 class ParallelOptions:
-    """How many share the work, and how they deal with each other."""
+    """Threads and processes that share the work."""
 
     threads: int | None
     processes: int | None
@@ -80,50 +77,61 @@ class ParallelOptions:
     timeout: float
 
 
-def run_train(order: TrainJob, together: ParallelOptions) -> None:
-    """Train, store the model and say what came of it; or start the processes that do."""
-    with _first_speaks():
-        threads = together.threads
-        use_threads(None if threads is None else _positive("threads", threads))
-        checkpoints = Checkpoints(checkpoint_folder(order.out), order.checkpoint_every)
-        check_writable(order.out)
+def run_train(job: TrainJob, parallel: ParallelOptions) -> None:
+    """Train, store the model and print a summary; or start the processes that do."""
+    with _errors_of_first_process():
+        _check_parallel(parallel)
+        use_threads(parallel.threads)
+        checkpoints = Checkpoints(checkpoint_folder(job.out), job.checkpoint_every)
+        check_writable(job.out)
         check_writable(checkpoints.folder)
-        if together.restarts < 0:
-            raise ConfigError(f"restarts must be at least 0, not {together.restarts}")
-        if _are_to_be_started(together.processes, order.source):
-            sys.exit(supervise(LINE.get(), together.processes or 1, together.restarts, _tell))
-        with joined_group(_above_zero("timeout", together.timeout)) as group:
+        if _starts_processes(parallel.processes, job.source):
+            sys.exit(supervise(LINE.get(), parallel.processes or 1, parallel.restarts, _announce))
+        with joined_group(parallel.timeout) as group:
             refuse_separate_folders(checkpoints.folder.parent, group)
-            _train(order, checkpoints, group)
+            _train(job, checkpoints, group)
 
 
-def _train(order: TrainJob, checkpoints: Checkpoints, group: ProcessGroup) -> None:
-    quiet = order.quiet or not group.is_rank_zero
-    network = run_on_all(group, lambda: order.read(quiet=quiet))
-    run = _open_run(order, network, checkpoints.folder, group)
-    started, first_epoch = time.perf_counter(), run.epoch
-    _run_epochs(run, checkpoints, quiet=quiet)
-    trained = _finish(run, order.out, checkpoints.folder)
-    seconds = time.perf_counter() - started
-    if trained is not None:
-        done = TrainSummary(run, trained.settings, first_epoch, seconds, order.out)
-        _print_json(done) if order.as_json else _print_summary(done)
+def _train(job: TrainJob, checkpoints: Checkpoints, group: ProcessGroup) -> None:
+    quiet = job.quiet or not group.is_rank_zero
+    network = run_on_all(group, lambda: job.source.open(features=job.features, quiet=quiet))
+    run = _open_run(job, network, checkpoints.folder, group)
+    started, first_epoch, epochs = time.perf_counter(), run.epoch, run.settings.epochs
+    with _naming_checkpoint(run, checkpoints.folder), progress(epochs, quiet=quiet) as show:
+        for report in run.epochs():
+            show(report)
+            checkpoints.save_if_due(run)
+    trained = _finish(run, job.out, checkpoints.folder)
+    if trained is None:
+        return
+    facts = {
+        "model": str(job.out),
+        "vertices": network.num_vertices,
+        "edges": len(network.edges),
+        "seed": run.seed,
+        "epochs": run.epoch,
+        "resumed_after_epoch": first_epoch or None,
+        "train_seconds": round(time.perf_counter() - started, 3),
+        "validation_auc": None if run.best is None else run.best.auc,
+        "settings": trained.settings.to_dict(),
+    }
+    print_json(facts) if job.as_json else _print_summary(run, trained.settings, facts)
 
 
-def _are_to_be_started(processes: int | None, source: NetworkSource) -> bool:
-    """Return whether several processes are asked for, and this is none of them."""
+def _starts_processes(processes: int | None, source: NetworkSource) -> bool:
+    """Whether this process is to start the others instead of training."""
     if processes is not None:
         refuse_processes(processes, MOST_THREADS)
     is_alone = group_size() == 1
-    asked = (processes or 1) if is_alone else group_size()
-    if source.network == "-" and asked > 1:
-        raise ConfigError("several processes cannot read standard input; give them a file")
-    return is_alone and asked > 1
+    size = (processes or 1) if is_alone else group_size()
+    if source.network == "-" and size > 1:
+        raise ConfigError("several processes cannot read standard input; give a file")
+    return is_alone and size > 1
 
 
 @contextmanager
-def _first_speaks() -> Iterator[None]:
-    """Let only the first process of a host say what is wrong with what the user asked for."""
+def _errors_of_first_process() -> Iterator[None]:
+    """Report errors and warnings from the first process of a host only."""
     if not speaks():
         warnings.simplefilter("ignore", DmteWarning)
     try:
@@ -136,29 +144,19 @@ def _first_speaks() -> Iterator[None]:
         sys.exit(INTERRUPTED if isinstance(problem, Interrupted) else USERS_MISTAKE)
 
 
-def _tell(what: str) -> None:
-    print(f"dmte: {what}", file=sys.stderr, flush=True)
-
-
-def _run_epochs(run: TrainingRun, checkpoints: Checkpoints, *, quiet: bool) -> None:
-    with _left_behind(run, checkpoints.folder), progress(run.settings.epochs, quiet=quiet) as show:
-        for report in run.epochs():
-            show(report)
-            checkpoints.save_if_due(run)
+def _announce(message: str) -> None:
+    print(f"dmte: {message}", file=sys.stderr, flush=True)
 
 
 def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> TrainedModel | None:
-    """Store the model, remove the checkpoint that is no longer needed, and return the model.
-
-    Only the first process of a group has it.
-    """
+    """Store the model and remove the checkpoint; only the first process returns the model."""
     trained = run.collect_result()
 
     def store() -> None:
         if trained is not None:
             trained.save(out)
             if is_stored(checkpoint):
-                # Renamed first: what is removed bit by bit is no checkpoint any more.
+                # Renamed first: a half-removed folder must not look like a checkpoint.
                 shutil.rmtree(checkpoint.rename(checkpoint.with_name(f".{checkpoint.name}.done")))
 
     run.group.run_on_rank_zero(store)
@@ -166,7 +164,7 @@ def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> TrainedModel | Non
 
 
 def checkpoint_folder(out: Path) -> Path:
-    """Return where the checkpoints of a model folder are kept until it is finished."""
+    """Folder of the checkpoints until the model is finished."""
     place = out.resolve()
     if not place.name:
         raise ConfigError(f"{out} cannot be a model folder; choose a new folder")
@@ -175,7 +173,7 @@ def checkpoint_folder(out: Path) -> Path:
 
 @contextmanager
 def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], None]]:
-    """Show a bar on stderr with loss, speed and time left; yield what feeds it."""
+    """A bar on stderr with loss, speed and remaining time; yields the function that updates it."""
     columns = (
         TextColumn("training"),
         BarColumn(),
@@ -196,27 +194,27 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
 
 
 def _open_run(
-    order: TrainJob, network: TextualNetwork, checkpoint: Path, group: ProcessGroup
+    job: TrainJob, network: TextualNetwork, checkpoint: Path, group: ProcessGroup
 ) -> TrainingRun:
-    if not order.force:
+    if not job.force:
         sizes = {"processes": group.size, "num_local": num_local()}
-        run_on_all(group, lambda: refuse_too_large(network, order.settings, **sizes))
-    is_left = group.broadcast_string("left" if is_stored(checkpoint) else "") == "left"
-    # Of a group over several hosts some may have been started again, and others only now.
-    starts_again = group.any(found=is_restart())
-    if order.resume or (starts_again and is_left):
-        return load_checkpoint(checkpoint, network, order.settings, order.seed, group)
-    if is_left:
+        run_on_all(group, lambda: refuse_too_large(network, job.settings, **sizes))
+    exists = group.broadcast_string("left" if is_stored(checkpoint) else "") == "left"
+    # In a group over several hosts, some processes may be restarted and others new.
+    restarts = group.any(found=is_restart())
+    if job.resume or (restarts and exists):
+        return load_checkpoint(checkpoint, network, job.settings, job.seed, group)
+    if exists:
         raise ConfigError(
             f"{checkpoint} holds the checkpoint of an interrupted run; "
-            "go on with --resume, or delete the folder to start anew"
+            "resume it with --resume, or delete the folder to start again"
         )
-    return TrainingRun(network, order.settings, order.seed, group=group)
+    return TrainingRun(network, job.settings, job.seed, group=group)
 
 
 @contextmanager
-def _left_behind(run: TrainingRun, checkpoint: Path) -> Iterator[None]:
-    """Say what is left of a run that fails or is interrupted."""
+def _naming_checkpoint(run: TrainingRun, checkpoint: Path) -> Iterator[None]:
+    """Name the last checkpoint in the error of a run that fails or is interrupted."""
     try:
         yield
     except LostProcessError:
@@ -226,61 +224,30 @@ def _left_behind(run: TrainingRun, checkpoint: Path) -> Iterator[None]:
         raise TrainingError(f"{problem}{'; ' if kept else ''}{kept}") from problem
     except KeyboardInterrupt as problem:
         done = f"interrupted after {run.epoch} of {run.settings.epochs} epochs"
-        kept = "go on from the last checkpoint with --resume" if is_stored(checkpoint) else ""
+        kept = "continue from the last checkpoint with --resume" if is_stored(checkpoint) else ""
         raise Interrupted(f"{done}{'; ' if kept else ''}{kept}") from problem
 
 
-def _above_zero(name: str, seconds: float) -> float:
-    if not 0 < seconds < float("inf"):
-        raise ConfigError(f"{name} must be above 0, not {seconds}")
-    return seconds
+def _check_parallel(options: ParallelOptions) -> None:
+    if options.threads is not None and not 1 <= options.threads <= MOST_THREADS:
+        raise ConfigError(
+            f"threads must be at least 1 and at most {MOST_THREADS}, not {options.threads}"
+        )
+    if options.restarts < 0:
+        raise ConfigError(f"restarts must be at least 0, not {options.restarts}")
+    if not 0 < options.timeout < float("inf"):
+        raise ConfigError(f"timeout must be above 0, not {options.timeout}")
 
 
-def _positive(name: str, number: int) -> int:
-    if not 1 <= number <= MOST_THREADS:
-        raise ConfigError(f"{name} must be at least 1 and at most {MOST_THREADS}, not {number}")
-    return number
-
-
-@dataclass(frozen=True, slots=True)
-class TrainSummary:
-    """A training that is over, and its model stored."""
-
-    run: TrainingRun
-    settings: Settings
-    """Of the model, with everything chosen that was left open."""
-    first_epoch: int
-    """Epochs made before, where it was resumed."""
-    seconds: float
-    out: Path
-
-
-def _print_json(done: TrainSummary) -> None:
-    run, best = done.run, done.run.best
-    summary = {
-        "model": str(done.out),
-        "vertices": run.network.num_vertices,
-        "edges": len(run.network.edges),
-        "seed": run.seed,
-        "epochs": run.epoch,
-        "resumed_after_epoch": done.first_epoch or None,
-        "train_seconds": round(done.seconds, 3),
-        "validation_auc": None if best is None else best.auc,
-        "settings": done.settings.to_dict(),
-    }
-    json.dump(summary, sys.stdout, indent=2)
-    print()
-
-
-def _print_summary(done: TrainSummary) -> None:
-    run, first = done.run, done.first_epoch
+def _print_summary(run: TrainingRun, settings: Settings, facts: dict[str, Any]) -> None:
+    first = facts["resumed_after_epoch"] or 0
     print(f"{run.network!r}")
     resumed = f", resumed after epoch {first}" if first else ""
-    print(f"{run.epoch - first} epochs in {done.seconds:.1f} s, seed {run.seed}{resumed}")
+    print(f"{run.epoch - first} epochs in {facts['train_seconds']:.1f} s, seed {run.seed}{resumed}")
     if run.best is not None or not run.history:
         print(outcome(run.history))
-    if share := done.settings.structure_share:
-        print(f"links alone have {100 * share:g} % of a score, texts the rest (--structure-share)")
-    if power := done.settings.degree_power:
-        print(f"d links, by weight, make a vector (1 + d / 3)^{power:g} long (--degree-power)")
-    print(f"model in {done.out}")
+    if share := settings.structure_share:
+        print(f"links count for {100 * share:g} % of a score, texts for the rest")
+    if power := settings.degree_power:
+        print(f"a vector with weighted degree d has length (1 + d / 3)^{power:g}")
+    print(f"model in {facts['model']}")

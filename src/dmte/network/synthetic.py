@@ -1,7 +1,7 @@
-"""Small networks with planted topics, for tests and trials.
+"""Small random networks with planted topics, for tests and experiments.
 
-Every vertex has a topic. Its words come from the topic's own words or from common words, and its
-edges lead to the same topic or anywhere. A method that reads texts or edges recovers the topics.
+Every vertex has a topic. Its words are the topic's own or common to all topics. Its edges lead to
+the same topic or anywhere. A method that reads texts or edges can recover the topics.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from dmte.network.textual_network import TextualNetwork
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlantedTopics:
-    """How a network with planted topics is drawn.
+    """Distribution of networks with planted topics.
 
     >>> network = PlantedTopics(num_vertices=60, num_topics=3).draw(torch.Generator())
     >>> network
@@ -26,12 +26,12 @@ class PlantedTopics:
     words_per_text: int = 12
     words_per_topic: int = 40
     same_topic_probability: float = 0.9
-    """That an edge stays within its topic."""
+    """Probability that an edge stays within its topic."""
     own_word_probability: float = 0.6
-    """That a word is one of the topic's own."""
+    """Probability that a word is the topic's own."""
 
     def draw(self, generator: torch.Generator) -> TextualNetwork:
-        """Return a network; vertex i has topic i modulo the number of topics."""
+        """Draw a network; vertex i has topic i modulo the number of topics."""
         topics = torch.arange(self.num_vertices) % self.num_topics
         return TextualNetwork(
             ids=tuple(f"v{vertex}" for vertex in range(self.num_vertices)),
@@ -56,7 +56,7 @@ class PlantedTopics:
         per_topic = -(-self.num_vertices // self.num_topics)
         steps = torch.randint(1, per_topic, sources.shape, generator=generator) * self.num_topics
         within = torch.rand(sources.shape, generator=generator) < self.same_topic_probability
-        # Beyond the last vertex, count on from the first one of the same topic.
+        # Past the last vertex, wrap around to the first one of the same topic.
         same = sources + steps
         wrapped = topics[sources] + (same - self.num_vertices) // self.num_topics * self.num_topics
         same = torch.where(same < self.num_vertices, same, wrapped)

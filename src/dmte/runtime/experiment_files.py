@@ -1,8 +1,9 @@
 """Where the data of the paper's experiments is: TOML files, in the repository or the package.
 
-Their names are needed by help, so nothing large is imported here.
+Help shows their names, so nothing large is imported here.
 """
 
+import tomllib
 from pathlib import Path
 
 from dmte.errors import StorageError
@@ -21,3 +22,12 @@ def experiment_files(folder: str = ".") -> list[Path]:
     if not found:
         raise StorageError(f"{top / folder} has no .toml files; the installation is damaged")
     return found
+
+
+def target_groups() -> dict[str, list[str]]:
+    """Names of groups, with the targets of each; the group ``all`` has every target."""
+    groups: dict[str, list[str]] = {}
+    for path in experiment_files("targets"):
+        for group in [*tomllib.loads(path.read_text("utf-8")).get("groups", ()), "all"]:
+            groups.setdefault(group, []).append(path.stem)
+    return groups

@@ -1,10 +1,9 @@
-"""Keeping freed memory for the next step.
+"""Memory: keep freed memory for the next step, and measure what is free and what is used.
 
-A step allocates and frees the same large tables over and over. The C library of Linux hands tables
-above 32 MB back to the system every time and gets them back page by page: filling a fresh table of
-48 MB took 32 ms, a kept one 3 ms (one thread of a virtual machine with two cores). It also hands
-back the end of its heap, once that is larger than a threshold, which can be 2 GB at most, or none:
-on 10⁶ vertices that was a quarter of a step.
+A training step allocates and frees the same large tables. glibc returns tables above 32 MB to the
+system and gets them back page by page: filling a new table of 48 MB took 32 ms, a kept one 3 ms
+(one thread of a virtual machine with two cores). glibc also returns the end of its heap above a
+threshold of at most 2 GB, or none; on 10⁶ vertices that cost a quarter of a step.
 """
 
 import ctypes
@@ -17,15 +16,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # The parameters of mallopt, from glibc's malloc.h.
-
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # Parameters of mallopt, from malloc.h of glibc.
 _LARGEST, _NEVER = 2**31 - 1, -1
 
 
 def keep_freed_memory() -> bool:
-    """Make the C library keep what is freed, for the whole process; return whether it does.
+    """Let glibc keep freed memory for the whole process; return whether it does.
 
-    The peak of memory in use stays what it was. Without glibc nothing changes.
+    The peak of used memory does not change. Without glibc nothing happens.
     """
     mallopt = _from_glibc("mallopt")
     if mallopt is None:
@@ -34,51 +32,47 @@ def keep_freed_memory() -> bool:
 
 
 def release_freed_memory() -> None:
-    """Hand what was kept back to the system, for instance before memory is measured."""
+    """Return kept memory to the system, for example before a measurement."""
     trim = _from_glibc("malloc_trim")
     if trim is not None:
         trim(0)
 
 
 def _from_glibc(name: str) -> Any:
-    """Return a function of the C library, or None where it is another's."""
+    """A function of the C library, or None if it is not glibc."""
     return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
 
 
-# ── How much memory there is: from Linux itself, elsewhere from psutil if it is installed ──
+# ── Amounts of memory: read from Linux, elsewhere from psutil if installed ──
 
 MEMINFO = Path("/proc/meminfo")
-
-STATUS = Path("/proc/self/status")
-
-OWN_GROUPS = Path("/proc/self/cgroup")
-
-GROUPS = Path("/sys/fs/cgroup")
-
-NO_LIMIT = 1 << 60  # Version 1 of control groups writes a number near 2⁶³ where there is none.
+STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+OWN_GROUPS, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
+NO_LIMIT = 1 << 60  # Without a limit, version 1 of control groups has a number near 2⁶³.
+RESET_PEAK = "5"  # proc(5): resets VmHWM to the current use.
 
 
 def available_bytes() -> int | None:
-    """Return how many bytes more this process can take, or None if that is unknown."""
+    """Bytes that this process can still allocate, or None if unknown."""
     free = [_kilobytes(MEMINFO, "MemAvailable"), *map(_room, _groups())]
     known = [room for room in free if room is not None]
     return min(known) if known else _from_psutil(lambda psutil: psutil.virtual_memory().available)
 
 
 def total_bytes() -> int | None:
-    """Return how many bytes the machine has in all, or None if that is unknown."""
+    """Bytes of memory of the machine, or None if unknown."""
     known = _kilobytes(MEMINFO, "MemTotal")
     return known or _from_psutil(lambda psutil: psutil.virtual_memory().total)
 
 
 def resident_bytes() -> int | None:
-    """Return how many bytes this process holds, or None if that is unknown."""
+    """Bytes that this process uses, or None if unknown."""
     known = _kilobytes(STATUS, "VmRSS")
     return known or _from_psutil(lambda psutil: psutil.Process().memory_info().rss)
 
 
 def _from_psutil(read: Callable[[Any], int]) -> int | None:
-    """Return what psutil knows, or None without psutil (the extra ``memory``)."""
+    """Read a figure from psutil, or None without psutil (the extra ``memory``)."""
     try:
         return read(import_module("psutil"))
     except ImportError:
@@ -92,7 +86,7 @@ def _kilobytes(path: Path, name: str) -> int | None:
 
 
 def _groups() -> list[Path]:
-    """Return the folders of the control groups of this process, and of those around them."""
+    """Folders of the control groups of this process and of their parents."""
     folders = [GROUPS, GROUPS / "memory"]
     for line in (_read(OWN_GROUPS) or "").splitlines():
         _, kinds, inside = line.split(":", 2)
@@ -103,8 +97,8 @@ def _groups() -> list[Path]:
 
 
 def _room(folder: Path) -> int | None:
-    """Return what the limit of a control group leaves; pages of files can be given back."""
-    for limit, used, given_back in (
+    """Bytes left below the limit of a control group; cached file pages count as free."""
+    for limit, used, reclaimable in (
         ("memory.max", "memory.current", "inactive_file"),
         ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
     ):
@@ -112,51 +106,43 @@ def _room(folder: Path) -> int | None:
         if most is None or taken is None or not most.isdigit() or int(most) > NO_LIMIT:
             continue
         facts = dict(line.split() for line in (_read(folder / "memory.stat") or "").splitlines())
-        return max(0, int(most) - int(taken) + int(facts.get(given_back, 0)))
+        return max(0, int(most) - int(taken) + int(facts.get(reclaimable, 0)))
     return None
 
 
 def _read(path: Path) -> str | None:
     try:
         return path.read_text().strip()
-    except OSError:  # Another system, or a container that does not show it.
+    except OSError:  # Another system, or a container that hides it.
         return None
 
 
 T = TypeVar("T")
 
-_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-
-_FORGET_THE_PEAK = "5"  # proc(5): resets VmHWM to what is held now.
-
 
 @dataclass(frozen=True, slots=True)
 class Measured(Generic[T]):
-    """A result and what it cost."""
+    """A result with its time and memory."""
 
     result: T
     seconds: float
     peak_mb: float | None
-    """Interpreter, torch and network included; none where the system does not tell."""
+    """Includes interpreter, torch and network; None if the system does not report it."""
 
 
 def measure(action: Callable[[], T]) -> Measured[T]:
-    """Return what ``action`` returns, with its time and the peak of memory in use."""
+    """Run ``action`` and measure its time and its peak of used memory."""
     release_freed_memory()
-    is_told = _forget_the_peak()
+    has_peak = _reset_peak()
     started = time.perf_counter()
     result = action()
     seconds = time.perf_counter() - started
-    return Measured(result, seconds, _peak_mb() if is_told else None)
+    peak = _kilobytes(STATUS, "VmHWM") if has_peak else None
+    return Measured(result, seconds, None if peak is None else peak / 1e6)
 
 
-def _forget_the_peak() -> bool:
+def _reset_peak() -> bool:
     with suppress(OSError):
-        _CLEAR.write_text(_FORGET_THE_PEAK)
+        CLEAR_REFS.write_text(RESET_PEAK)
         return True
     return False
-
-
-def _peak_mb() -> float:
-    line = next(line for line in _STATUS.read_text().splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) * 1024 / 1e6

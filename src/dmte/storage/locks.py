@@ -1,4 +1,4 @@
-"""Locks that the system releases however their holder ends, a kill included."""
+"""File locks, which the system releases even if the holder is killed."""
 
 import os
 import sys
@@ -10,37 +10,37 @@ from dmte.errors import DmteError
 
 
 def lock_place(path: Path) -> Path:
-    """Return what to lock for a file or folder: itself, or on Windows a file beside it.
+    """Path to lock for a file or folder: itself, or on Windows a file beside it.
 
-    Windows opens no folders, and refuses to read and write a file that is locked.
+    Windows cannot open folders, and does not allow access to a locked file.
     """
     return path.with_name(f".{path.name}.lock") if sys.platform == "win32" else path
 
 
 @contextmanager
-def locked(place: Path, refusal: DmteError | None = None) -> Iterator[None]:
-    """Hold the lock of a folder, or of a file, which is made if it does not exist.
+def locked(place: Path, error: DmteError | None = None) -> Iterator[None]:
+    """Lock a folder or file; a missing file is created.
 
-    Without a ``refusal``, wait until another holder releases it. On a file system without locks,
-    as some network file systems are, nothing is locked.
+    Without ``error``, wait until another holder releases the lock. Some network file systems do
+    not support locks; there, nothing is locked.
 
     Raises:
-        DmteError: Another process or thread holds it: the ``refusal``, which says what to do.
+        DmteError: Another process or thread holds the lock, and ``error`` is given.
     """
-    # Loads asyncio and SQLite, 0.06 s, which a command that only reads a model does not need.
+    # Imported here because it loads asyncio and SQLite (0.06 s), which readers do not need.
     from filelock import lock_descriptor, unlock_descriptor
 
     descriptor = _open(place)
     try:
         is_free = True
         with suppress(OSError):
-            is_free = lock_descriptor(descriptor, blocking=refusal is None)
-        if refusal is not None and not is_free:
-            raise refusal
+            is_free = lock_descriptor(descriptor, blocking=error is None)
+        if error is not None and not is_free:
+            raise error
         try:
             yield
         finally:
-            with suppress(OSError):  # Closing is not enough if a fork has inherited it.
+            with suppress(OSError):  # Closing is not enough if a fork inherited it.
                 unlock_descriptor(descriptor)
     finally:
         os.close(descriptor)

@@ -52,7 +52,7 @@ def test_similar_as_csv(inside: Run) -> None:
 
 
 @pytest.mark.medium
-def test_what_is_like_a_vertex_is_answered_without_torch(cli_folder: Path) -> None:
+def test_a_query_by_vertex_does_not_load_torch(cli_folder: Path) -> None:
     script = """
 import sys
 from dmte.cli import main
@@ -66,13 +66,13 @@ except SystemExit as stopped:
     assert done.stdout.splitlines()[-1] == "0 False False"
 
 
-def test_an_approximate_answer_keeps_its_index_in_the_model_folder(
+def test_an_approximate_search_stores_its_index_in_the_model_folder(
     inside: Run, cli_folder: Path
 ) -> None:
     pytest.importorskip("usearch")
     question = ("similar", "model", "--vertex", "b-tree", "--json")
     exact = answer(inside, *question)
-    building = "building an index of model, which later questions will use\n"
+    building = "building an index of model for later searches\n"
     for said in (building, ""):
         done = inside(*question, "--approximate")
         assert (done.stderr, done.returncode) == (said, 0)
@@ -108,13 +108,13 @@ def test_suggestions_for_one_vertex_in_a_table(dmte: Run) -> None:
     assert all("b-tree — " in line and len(line) <= 90 for line in lines)
 
 
-def test_a_suggestion_as_csv_has_two_ends_and_a_score(inside: Run) -> None:
+def test_suggestions_as_csv(inside: Run) -> None:
     rows = list(csv.reader(io.StringIO(answer(inside, "suggest", "model", "-k", "1", "--csv"))))
     assert rows[0] == ["source", "target", "score"]
     assert len(rows) == 2
 
 
-def test_exported_vectors_are_the_models(dmte: Run, cli_folder: Path) -> None:
+def test_exported_vectors_equal_those_of_the_model(dmte: Run, cli_folder: Path) -> None:
     assert answer(dmte, "export", "model", "--out", "vectors.parquet") == "vectors.parquet\n"
     table = pq.read_table(cli_folder / "vectors.parquet")
     embedding = Embedding.load(cli_folder / "model")
@@ -122,9 +122,7 @@ def test_exported_vectors_are_the_models(dmte: Run, cli_folder: Path) -> None:
     assert torch.equal(torch.tensor(table["vector"].to_pylist()), embedding.vectors)
 
 
-def test_export_keeps_what_is_there_unless_told_to_replace_it(
-    inside: Run, cli_folder: Path
-) -> None:
+def test_export_replaces_a_file_only_with_force(inside: Run, cli_folder: Path) -> None:
     (cli_folder / "mine.csv").write_text("mine")
     refused = inside("export", "model", "--out", "mine.csv")
     assert refused.returncode == 2
@@ -153,13 +151,13 @@ def test_the_projector_gets_texts_and_labels(inside: Run, cli_folder: Path) -> N
         (["train", "concepts", "--recipe", "best", "--out", "x"], "recipe must be one of"),
         (
             ["train", "concepts", "--recipe", "recommended", "--variant", "bilstm", "--out", "x"],
-            "--variant is a version of the paper's recipe",
+            "--variant needs the recipe paper",
         ),
         (["similar", "model", "--text", "tree", "--half", "structure"], "a text has no links"),
         (["similar", "model", "--text", "tree", "--label", "cats"], "the labels are algebra"),
         (
             ["similar", "model", "--vertex", "b-tree", "--label", "trees", "--approximate"],
-            "--approximate knows no labels",
+            "--approximate cannot be combined with --label",
         ),
         (
             ["similar", "model", "--text", "tree", "--json", "--csv"],
@@ -169,7 +167,7 @@ def test_the_projector_gets_texts_and_labels(inside: Run, cli_folder: Path) -> N
         (["suggest", "model", "--vertex", "b-tre"], "did you mean 'b-tree'"),
         (["suggest", "model", "-k", "0"], "k must be at least 1, not 0"),
         (["export", "model"], "--out FILE"),
-        (["export", "model", "--out", "vectors.foo"], "say with --format"),
+        (["export", "model", "--out", "vectors.foo"], "give --format"),
         (["export", "model", "--out", "v.csv", "--format", "xlsx"], "not 'xlsx'"),
         (["export", "model", "--out", ".", "--format", "npz"], "is a folder"),
     ],

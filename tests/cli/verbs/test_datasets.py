@@ -16,7 +16,7 @@ VERB: ModuleType = import_module("dmte.cli.verbs.datasets")  # the package's nam
 
 
 class Done(NamedTuple):
-    """What a command has left on the terminal."""
+    """Exit code and output of a command."""
 
     code: int | str | None
     out: str
@@ -51,8 +51,8 @@ def dmte(capsys: pytest.CaptureFixture[str], *arguments: str) -> Done:
     return Done(stopped.value.code, *capsys.readouterr())
 
 
-def refusal(done: Done) -> str:
-    """Return the one line with which a mistake is refused."""
+def error_line(done: Done) -> str:
+    """The single line of a user's mistake."""
     assert done.code == 2
     assert done.out == ""
     assert done.error.startswith("dmte: ")
@@ -60,7 +60,7 @@ def refusal(done: Done) -> str:
     return done.error
 
 
-def test_without_a_verb_the_verbs_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_subcommand_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     done = dmte(capsys)
     assert (done.code, done.error) == (0, "")
     assert all(verb in done.out for verb in ("list", "download", "path"))
@@ -84,7 +84,7 @@ def test_a_terminal_sees_progress_unless_it_is_quiet(
     assert dmte(capsys, "download", "tiny", "--quiet").error == ""
 
 
-def test_the_list_says_what_is_here(
+def test_the_list_shows_the_state_of_a_data_set(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
@@ -100,9 +100,9 @@ def test_the_list_says_what_is_here(
     dmte(capsys, "download", "tiny")
     assert state() == "yes"
     (root / "tiny" / "data.txt").write_text("mine")
-    assert state() == "yes, with another data.txt"
+    assert state() == "yes, data.txt not as published"
     (root / "tiny" / "graph.txt").unlink()
-    assert state() == "in part, without graph.txt, with another data.txt"
+    assert state() == "incomplete, graph.txt missing, data.txt not as published"
 
 
 def test_the_list_is_json_for_machines(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,24 +128,24 @@ def test_the_list_is_json_for_machines(root: Path, capsys: pytest.CaptureFixture
     }
 
 
-def test_the_bundled_data_set_is_always_here(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bundled_data_set_is_always_available(capsys: pytest.CaptureFixture[str]) -> None:
     folder = dmte(capsys, "path", "concepts").out.strip()
     assert (Path(folder) / "concepts.jsonl").is_file()
     assert dmte(capsys, "download", "concepts").out == f"concepts is in {folder}\n"
 
 
-def test_the_path_of_an_absent_data_set_says_how_to_get_it(
+def test_the_path_of_a_missing_data_set_says_how_to_get_it(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = refusal(dmte(capsys, "path", "tiny"))
+    line = error_line(dmte(capsys, "path", "tiny"))
     assert f"DMTE_DATA is {root}, which lacks tiny/data.txt and tiny/graph.txt" in line
     assert "'dmte datasets download tiny'" in line
 
 
-def test_an_unknown_name_is_refused_before_anything_is_fetched(
+def test_an_unknown_name_fails_before_any_download(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = refusal(dmte(capsys, "download", "tiny", "tinny"))
+    line = error_line(dmte(capsys, "download", "tiny", "tinny"))
     assert line == "dmte: there is no data set 'tinny'; did you mean tiny?\n"
     assert not root.exists()
 
@@ -154,11 +154,11 @@ def test_a_failed_download_is_one_line(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mirror" / "tiny" / "data.txt").write_text("one\ntwO\n")
-    assert "is not the published file" in refusal(dmte(capsys, "download", "tiny"))
+    assert "is not the published file" in error_line(dmte(capsys, "download", "tiny"))
     assert not root.exists()
 
 
-def test_an_interrupt_says_how_to_go_on(
+def test_an_interrupt_says_how_to_resume(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object, **__: object) -> None:
@@ -166,5 +166,5 @@ def test_an_interrupt_says_how_to_go_on(
 
     monkeypatch.setattr(VERB, "download", interrupt)
     done = dmte(capsys, "download", "tiny")
-    line = "dmte: interrupted; 'dmte datasets download tiny' goes on from what has arrived\n"
+    line = "dmte: interrupted; 'dmte datasets download tiny' resumes the download\n"
     assert done == (130, "", line)

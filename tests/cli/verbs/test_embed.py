@@ -51,7 +51,7 @@ def test_json_has_vectors_and_neighbors_as_its_schema_says(dmte: Run, cli_folder
     assert {path: path.read_bytes() for path in (cli_folder / "model").iterdir()} == before
 
 
-def test_a_file_holds_what_the_library_finds(inside: Run) -> None:
+def test_a_file_has_the_same_vectors_as_the_library(inside: Run) -> None:
     tables = ("v.csv", "--edges", "e.csv", "--out", "new.npz")
     assert answer(inside, *tables) == "new.npz\n"
     trained = TrainedModel.load("model")
@@ -74,7 +74,7 @@ def test_csv_has_the_vectors_or_the_neighbors(inside: Run) -> None:
     assert [row["new"] for row in rows[::2]] == ["fractal-tree", "pool", "momentum"]
 
 
-def test_nothing_new_is_an_empty_result_and_a_warning(inside: Run) -> None:
+def test_without_new_vertices_the_result_is_empty_with_a_warning(inside: Run) -> None:
     done = inside("embed", "model", "concepts", "--skip-known", "--out", "none.npz", "--json")
     assert done.returncode == 0
     assert done.stderr == ("dmte: warning: nothing is new: the model has every vertex already\n")

@@ -16,8 +16,8 @@ import torch
 from dmte.cli import main
 from dmte.cli import reproduce_job as reproducing
 from dmte.cli.score_tables import leaks, side_by_side
-from dmte.cli.verbs import reproduce as verb
 from dmte.cli.verbs.evaluate import numbers
+from dmte.cli.verbs.reproduce import GROUPS
 from dmte.evaluation.jobs import Job
 from dmte.evaluation.paper.targets import TARGETS, journal_of
 from dmte.metrics import LINK_METRICS
@@ -40,7 +40,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def published(data: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same folder, in a world where the planted network is the HepTh that was published."""
+    """The same folder, with the planted network as the published HepTh."""
     hepth = DATASETS["hepth"]
     paths = [data / "hepth" / file.name for file in hepth.files]
     files = tuple(DataFile(path.name, blob_id(path), path.stat().st_size) for path in paths)
@@ -60,7 +60,7 @@ def alone(inside: Run, data: Path) -> Run:
 
 
 def made_up(job: Job) -> dict[str, Any]:
-    """Return a result of the cell that no fit was made for."""
+    """A result of the job without a fit."""
     figures = dict.fromkeys(LINK_METRICS, 0.9 if job.method == "dmte" else 0.8)
     costs = {"fit_seconds": 1.0, "peak_mb": 1}
     leaks = {"hidden_edges": 9, "self_loops": 0, "trained_on": 0}
@@ -95,7 +95,7 @@ def test_links_are_evaluated_in_json_as_documented(dmte: Run) -> None:
 
 
 @pytest.mark.slow
-def test_links_and_classes_are_tables_for_people(alone: Run) -> None:
+def test_links_and_classes_are_printed_as_tables(alone: Run) -> None:
     done = alone(
         *("evaluate", "links", "hepth", "--methods", "tfidf", "--seeds", "1"),
         *("--protocol", "published"),
@@ -132,7 +132,7 @@ def test_links_and_classes_are_tables_for_people(alone: Run) -> None:
 
 
 @pytest.mark.medium
-def test_a_share_given_twice_counts_once(inside: Run) -> None:
+def test_a_repeated_fraction_counts_once(inside: Run) -> None:
     assert numbers("--train-fraction", "0.5,0.3,0.50") == [0.5, 0.3]
     asked = ("--methods", "tfidf,tfidf", "--seeds", "2", "--dry-run", "--json")
     for verb_and_shares in (
@@ -144,7 +144,7 @@ def test_a_share_given_twice_counts_once(inside: Run) -> None:
         assert [row["num_fits"] for row in json.loads(done.stdout)["plan"]] == [2]
 
 
-def test_every_share_is_tried_before_a_method_is_fitted_for_each(
+def test_every_fraction_is_checked_before_the_first_fit(
     inside: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dmte.cli.verbs.evaluate._run", lambda *_, **__: pytest.fail("fitted"))
@@ -154,7 +154,7 @@ def test_every_share_is_tried_before_a_method_is_fitted_for_each(
     assert "cannot be split with 0.0001" in done.stderr
 
 
-def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(
+def test_fractions_side_by_side_keep_their_order_and_gaps(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def row(method: str, share: float, mean: float) -> dict[str, Any]:
@@ -175,11 +175,11 @@ def test_shares_beside_each_other_keep_their_order_and_leave_gaps_open(
     assert second.splitlines()[1].split() == ["tfidf", "90.0", "1.0"]
 
 
-def test_leaks_are_counted_among_the_lines_asked_about() -> None:
+def test_leaks_are_counted_among_the_scored_lines() -> None:
     row = {"hidden_edges": 1558.0, "self_loops": 120.0, "trained_on": 58.4}
     assert leaks([row]) == (
-        "; of the 1,558 hidden lines asked about, 120 are self-loops and 58 are also trained on, "
-        "mostly reversed"
+        "; of the 1,558 hidden lines that are scored, 120 are self-loops and 58 are also "
+        "trained on, mostly reversed"
     )
     assert leaks([row | {"self_loops": 0.0, "trained_on": 0.0}]) == ""
 
@@ -206,7 +206,7 @@ def test_dmte_learns_from_features_and_others_from_texts(
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("published")
-def test_a_reproduction_goes_on_where_it_stopped(alone: Run, inside: Run, tmp_path: Path) -> None:
+def test_a_reproduction_resumes_where_it_stopped(alone: Run, inside: Run, tmp_path: Path) -> None:
     command = (
         *("reproduce", "hepth-links", "--quick", "--methods", "tfidf,adamic-adar"),
         *("--out", str(tmp_path)),
@@ -252,7 +252,7 @@ def test_a_reproduction_goes_on_where_it_stopped(alone: Run, inside: Run, tmp_pa
 @pytest.mark.medium
 @pytest.mark.parametrize("asked", [(), ("--seeds", "0"), ("--dry-run",)], ids=" ".join)
 @pytest.mark.parametrize("target", ["hepth-links", "recipe", "all"])
-def test_nothing_is_reproduced_from_files_that_are_not_the_published_ones(
+def test_a_reproduction_requires_the_published_files(
     target: str, asked: tuple[str, ...], published: Path, inside: Run, tmp_path: Path
 ) -> None:
     folder = shutil.copytree(published, tmp_path / "data")
@@ -318,7 +318,7 @@ def test_a_dry_run_counts_the_fits_and_makes_none(
 
 @pytest.mark.usefixtures("published")
 @pytest.mark.parametrize("asked", [(), ("--dry-run",)], ids=" ".join)
-def test_methods_none_of_which_can_run_are_refused_with_the_reason(
+def test_methods_that_cannot_run_fail_with_the_reason(
     asked: tuple[str, ...], alone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
@@ -332,7 +332,7 @@ def test_methods_none_of_which_can_run_are_refused_with_the_reason(
 
 @pytest.mark.medium
 @pytest.mark.usefixtures("published")
-def test_a_second_run_into_the_same_folder_is_refused_and_readers_are_not(
+def test_a_second_run_into_the_same_folder_fails_but_readers_work(
     alone: Run, data: Path, inside: Run, tmp_path: Path
 ) -> None:
     target = TARGETS["hepth-links"]
@@ -355,7 +355,7 @@ def test_a_second_run_into_the_same_folder_is_refused_and_readers_are_not(
 
 @pytest.mark.medium
 @pytest.mark.usefixtures("published")
-def test_what_was_measured_elsewhere_is_shown_where_it_cannot_run(
+def test_stored_results_of_a_method_that_cannot_run_are_shown(
     alone: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("DMTE_SENTENCE_MODEL", raising=False)
@@ -427,7 +427,7 @@ def test_a_mistake_gets_one_helpful_line(
 
 @pytest.mark.medium
 @pytest.mark.usefixtures("published")
-def test_the_recipe_is_the_tables_of_its_targets(
+def test_the_group_recipe_prints_the_tables_of_its_targets(
     alone: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(jobs: Sequence[Job], *_: Any, **__: Any) -> Iterator[tuple[Job, dict[str, Any]]]:
@@ -449,14 +449,20 @@ def test_the_recipe_is_the_tables_of_its_targets(
     )
 
 
-def test_the_targets_that_help_shows_are_those_that_there_are() -> None:
-    assert set(verb.TARGETS) == set(TARGETS)
-    assert set(verb.GROUPS) == set(reproducing.GROUPS)
+def test_help_shows_the_targets_and_their_groups() -> None:
+    assert set(GROUPS["all"]) == set(TARGETS)
+    assert all(
+        group in target.groups
+        for group in GROUPS
+        if group != "all"
+        for target in map(TARGETS.get, GROUPS[group])
+        if target
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("published")
-def test_all_leaves_out_what_is_not_there_and_says_so(alone: Run, tmp_path: Path) -> None:
+def test_the_group_all_reports_missing_data_sets(alone: Run, tmp_path: Path) -> None:
     done = alone(
         *("reproduce", "all", "--quick", "--methods", "random", "--seeds", "1", "--quiet"),
         *("--out", str(tmp_path)),

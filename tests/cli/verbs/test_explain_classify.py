@@ -67,7 +67,7 @@ def areas(cli_folder: Path, network: TextualNetwork) -> Path:
 
 
 def checked(text: str, verb: str) -> Any:
-    """Return what ``--json`` printed once it fits the schema in the docs."""
+    """The output of ``--json``, validated against its schema."""
     schema = json.loads((SCHEMAS / f"{verb}.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     found = json.loads(text)
@@ -82,7 +82,7 @@ def checked(text: str, verb: str) -> Any:
         (["classify", "model", "--labels", "areas.csv"], "144 vertices labelled with 12 labels"),
     ],
 )
-def test_a_verb_as_a_process(dmte: Run, arguments: list[str], first: str) -> None:
+def test_a_verb_runs_as_a_process(dmte: Run, arguments: list[str], first: str) -> None:
     done = dmte(*arguments)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(first)
@@ -139,7 +139,7 @@ def test_several_labels_as_csv_and_in_a_file(ask: Ask, cli_folder: Path) -> None
         assert list(csv.DictReader(file)) == rows
 
 
-def test_what_is_written_as_json_is_what_is_printed(ask: Ask, cli_folder: Path) -> None:
+def test_the_json_file_equals_the_printed_json(ask: Ask, cli_folder: Path) -> None:
     printed = ask("classify", "model", "--labels", "areas.csv", "--json", "--out", "a.json")
     assert json.loads((cli_folder / "a.json").read_text()) == json.loads(printed)
 
@@ -153,10 +153,10 @@ def test_labels_in_a_table(ask: Ask) -> None:
     assert "and 284 more" in lines[-1]
 
 
-def test_with_every_vertex_labelled_there_is_an_estimate_alone(ask: Ask) -> None:
+def test_with_every_vertex_labelled_only_the_estimate_is_shown(ask: Ask) -> None:
     text = ask("classify", "model")
     assert text.startswith("432 vertices labelled with 12 labels, 0 without\ncross-validation")
-    assert text.endswith("every vertex has a label already, so there is nothing to label\n")
+    assert text.endswith("every vertex already has a label\n")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def answer(run: Run, *arguments: str) -> str:
 
 
 @pytest.mark.usefixtures("concepts_model")
-def test_a_map_shows_every_vertex_and_names_some(dmte: Run, inside: Run, cli_folder: Path) -> None:
+def test_a_map_shows_every_vertex_and_names_a_few(dmte: Run, inside: Run, cli_folder: Path) -> None:
     words = ("plot", "model", "--by", "pca", "--names", "7", "--out", "map.svg", "--json")
     found = json.loads(answer(dmte, *words))
     assert (found["picture"], found["shown"], len(found["names"])) == ("map.svg", 432, 7)

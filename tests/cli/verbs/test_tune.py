@@ -52,7 +52,7 @@ def tuned(dmte: Run) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_the_outcome_keeps_to_its_schema(tuned: subprocess.CompletedProcess[str]) -> None:
+def test_the_json_outcome_matches_its_schema(tuned: subprocess.CompletedProcess[str]) -> None:
     outcome = json.loads(tuned.stdout)
     jsonschema.validate(outcome, json.loads(SCHEMA.read_text()))
     assert (outcome["trials"], outcome["kept"], outcome["fresh"]) == (1, "default", None)
@@ -79,7 +79,7 @@ def answer(
     return run
 
 
-def test_training_takes_what_tuning_wrote(
+def test_training_reads_tuned_settings(
     answer: Callable[..., Answer], cli_folder: Path, tuned: subprocess.CompletedProcess[str]
 ) -> None:
     text = (cli_folder / "found.toml").read_text()
@@ -90,14 +90,14 @@ def test_training_takes_what_tuning_wrote(
     assert code == 0, error
     trained = json.loads(out)["settings"]
     left_open = ("letters", "word_weights", "structure_share", "degree_power")
-    told = {name: trained[name] for name in left_open}
-    assert trained == json.loads(tuned.stdout)["settings"] | {"epochs": 2, "dim": 32} | told
-    # Left open by tuning, told by the texts, the edges and the width.
-    assert all(isinstance(value, bool | float) for value in told.values())
+    chosen = {name: trained[name] for name in left_open}
+    assert trained == json.loads(tuned.stdout)["settings"] | {"epochs": 2, "dim": 32} | chosen
+    # Left open by tuning, and chosen from the texts, the edges and the width.
+    assert all(isinstance(value, bool | float) for value in chosen.values())
 
 
 @pytest.mark.slow
-def test_training_takes_what_tuning_on_features_wrote(
+def test_training_reads_settings_tuned_on_features(
     answer: Callable[..., Answer], dmte: Run, cli_folder: Path
 ) -> None:
     rows = torch.randn(80, 6, generator=torch.Generator().manual_seed(0))
@@ -118,14 +118,14 @@ def test_training_takes_what_tuning_on_features_wrote(
     assert "another network" in error
 
 
-def test_the_same_command_again_repeats_the_outcome(
+def test_the_same_command_repeats_the_outcome(
     answer: Callable[..., Answer], tuned: subprocess.CompletedProcess[str]
 ) -> None:
     again = answer(*SMALL, "--out", "found.toml", "--json", "--quiet")
     assert again == (0, tuned.stdout, "")
 
 
-def test_a_search_goes_on_when_asked_for_more(
+def test_a_search_with_more_trials_resumes(
     answer: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scores = search.Search._scores
@@ -140,34 +140,38 @@ def test_a_search_goes_on_when_asked_for_more(
     outcome = json.loads(out)
     jsonschema.validate(outcome, json.loads(SCHEMA.read_text()))
     assert outcome["search"]["best"]["auc"] >= outcome["search"]["default"]["auc"]
-    assert error.startswith("going on after trial 0\ntrial   1 ")
+    assert error.startswith("resuming after trial 0\ntrial   1 ")
     code, out, error = answer(*SMALL, "--out", "found.toml", "--trials", "2", "--quiet")
     assert (code, error) == (0, "")
     assert out.splitlines()[-1].startswith("settings in found.toml; ")
     assert "\x1b" not in out
 
 
-def test_where_only_the_default_was_tried_it_is_not_called_the_best(
+def test_a_search_of_the_default_alone_does_not_call_it_the_best(
     answer: Callable[..., Answer], cli_folder: Path
 ) -> None:
     short = ("tune", "net", "--splits", "1", "--minutes", "1e-9")
     code, out, error = answer(*short, "--out", "1.toml")
     assert code == 0, error
     assert ", 1 trial, seed 0\n" in out
-    assert "nothing else was tried, and the default is kept; a search needs more --minutes" in out
+    assert "there was no other trial, so the default is kept; a search needs more --minutes" in out
     assert "better" not in out + (cli_folder / "1.toml").read_text()
 
 
 @pytest.mark.parametrize(
     ("difference", "error", "words"),
     [
-        (0.02, 0.001, "gain     +2.00 with a standard error of 0.10: better, the best is taken"),
-        (-0.02, 0.001, "gain     -2.00 with a standard error of 0.10: worse, the default is kept"),
-        (-0.18, 0.13, "error of 13.00: not to be told apart, the default is kept"),
-        (0.18, 0.13, "error of 13.00: not to be told apart, the default is kept"),
+        (0.02, 0.001, "+2.00 with a standard error of 0.10: better, so the best is kept"),
+        (
+            -0.02,
+            0.001,
+            "-2.00 with a standard error of 0.10: worse, so the default is kept",
+        ),
+        (-0.18, 0.13, "error of 13.00: not significant, so the default is kept"),
+        (0.18, 0.13, "error of 13.00: not significant, so the default is kept"),
     ],
 )
-def test_a_gain_is_worded_by_its_figures(
+def test_the_verdict_follows_from_gain_and_error(
     difference: float, error: float, words: str, planted: TextualNetwork
 ) -> None:
     assert summary(outcome(difference, error), planted)[-1].endswith(words)
@@ -207,7 +211,7 @@ def outcome(difference: float, error: float) -> Outcome:
     ("arguments", "message"),
     [
         ((*SMALL, "--out", "mine.toml"), "mine.toml exists already"),
-        ((*SMALL, "--out", "mine.json"), "ends in .toml"),
+        ((*SMALL, "--out", "mine.json"), "must end in .toml"),
         ((*SMALL, "--out", "net/x.toml/x.toml", "--trials", "0"), "trials must be at least 1"),
         (SMALL, "--out settings.toml"),
         ((*SMALL, "--out", "found.toml", "--seed", "1"), "holds a search with another seed"),
@@ -215,7 +219,7 @@ def outcome(difference: float, error: float) -> Outcome:
         (("train", "net", "--out", "x", "--settings", "gone.toml"), "gone.toml cannot be read"),
     ],
 )
-def test_a_mistake_is_one_line_and_harms_no_file(
+def test_a_mistake_is_one_line_and_changes_no_file(
     answer: Callable[..., Answer], cli_folder: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     precious = cli_folder / "mine.toml"
@@ -228,7 +232,7 @@ def test_a_mistake_is_one_line_and_harms_no_file(
 
 @contextmanager
 def long_search(folder: Path, out: str) -> Iterator[subprocess.Popen[str]]:
-    """A search in a process of its own that has made its first trial and goes on."""
+    """A search in its own process, after its first trial."""
     process = subprocess.Popen(
         [sys.executable, "-m", "dmte", *SMALL, "--trials", "1000", "--out", out],
         cwd=folder,
@@ -247,7 +251,7 @@ def long_search(folder: Path, out: str) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_the_search_and_the_best_so_far_is_written(cli_folder: Path) -> None:
+def test_ctrl_c_ends_the_search_and_writes_the_best_so_far(cli_folder: Path) -> None:
     with long_search(cli_folder, "cut.toml") as process:
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=300)
@@ -258,7 +262,7 @@ def test_ctrl_c_ends_the_search_and_the_best_so_far_is_written(cli_folder: Path)
 
 
 @pytest.mark.slow
-def test_a_second_search_is_refused_until_the_first_has_ended_even_by_a_kill(
+def test_a_second_search_fails_until_the_first_ends_even_by_a_kill(
     cli_folder: Path, answer: Callable[..., Answer]
 ) -> None:
     with long_search(cli_folder, "one.toml"):
@@ -267,4 +271,4 @@ def test_a_second_search_is_refused_until_the_first_has_ended_even_by_a_kill(
         assert "another run adds to one.toml.trials.jsonl" in error
     code, _, error = answer(*SMALL, "--out", "one.toml")
     assert code == 0, error
-    assert error.startswith("going on after trial ")
+    assert error.startswith("resuming after trial ")

@@ -42,7 +42,7 @@ from dmte.network.formats.front_matter import FrontMatter, split_front_matter
         ("tags: &t [*t, a]", "tags", ("a",)),
     ],
 )
-def test_front_matter_is_yaml_of_which_every_value_is_text(
+def test_every_value_of_front_matter_is_text(
     block: str, name: str, expected: str | tuple[str, ...]
 ) -> None:
     front, body = split_front_matter(f"---\n{block}\n---\ntext")
@@ -55,7 +55,7 @@ def test_front_matter_is_yaml_of_which_every_value_is_text(
     [
         ("ok: x\ntitle: A: b", "line 3: mapping values are not allowed in this context"),
         ("tags: [a", "line 3: "),
-        ("tags: *gone", "line 2: no anchor is called 'gone'"),
+        ("tags: *gone", "line 2: unknown anchor 'gone'"),
         ("title: a\0b", "line 1: it has characters that YAML does not allow"),
         ("title: \ud800", "line 1: it has characters that YAML does not allow"),
         ("tags: " + "[" * 10**5, "line 2: lists are nested too deeply"),
@@ -63,7 +63,7 @@ def test_front_matter_is_yaml_of_which_every_value_is_text(
         ("tags:\n" + "- " * 10**5, "line 3: lists are nested too deeply"),
     ],
 )
-def test_invalid_yaml_is_left_out_and_explained(block: str, problem: str) -> None:
+def test_invalid_yaml_is_ignored_with_an_explanation(block: str, problem: str) -> None:
     front, body = split_front_matter(f"---\n{block}\n---\ntext")
     assert (front.values, body) == ({}, "text")
     assert front.problem.startswith(problem)
@@ -91,7 +91,7 @@ def test_aliases_of_aliases_take_no_memory() -> None:
 @pytest.mark.medium
 @pytest.mark.parametrize("lines", ["tags:\n{}", "tags: [{}]", "tags: {}", "{}"])
 @pytest.mark.parametrize("item", ["- a\n", "a, ", "tags: a\n"])
-def test_front_matter_takes_time_in_proportion_to_its_length(lines: str, item: str) -> None:
+def test_front_matter_takes_time_linear_in_its_length(lines: str, item: str) -> None:
     def seconds(count: int) -> float:
         started = time.process_time()
         split_front_matter(f"---\n{lines.format(item * count)}\n---\n")
@@ -101,7 +101,7 @@ def test_front_matter_takes_time_in_proportion_to_its_length(lines: str, item: s
     assert seconds(32_000) < 8 * 4 * few + 0.2  # Quadratic would be 64 times as long.
 
 
-def test_front_matter_needs_its_end_and_the_top() -> None:
+def test_front_matter_must_be_closed_and_at_the_top() -> None:
     for text in (
         "---\ntags: a\n",
         "\n---\ntags: a\n---\n",

@@ -38,7 +38,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.medium
 @given(records=RECORDS)
 @settings(max_examples=60, deadline=None, derandomize=True)
-def test_cells_come_back_as_what_they_were(records: list[dict[str, object]]) -> None:
+def test_packed_cells_are_unpacked_unchanged(records: list[dict[str, object]]) -> None:
     rows = records * FEW  # So many are packed.
     packed = PackedColumns()
     packed.add_records(range(len(rows)), rows)
@@ -52,7 +52,7 @@ def test_cells_come_back_as_what_they_were(records: list[dict[str, object]]) -> 
     assert (table.num_rows, table.place(len(rows))) == (len(all_rows), "v.jsonl, line 7")
 
 
-def test_strings_that_are_long_are_handed_over_and_not_copied() -> None:
+def test_long_strings_are_not_packed() -> None:
     texts, packed = [f"{number} " + "word " * 50 for number in range(FEW)], PackedColumns()
     packed.add(range(FEW), {"text": texts})
     assert all(cell is text for cell, text in zip(*packed.parts("text"), texts, strict=False))
@@ -78,7 +78,7 @@ def test_batches_of_every_kind_of_file_make_one_network() -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_works_that_come_late_make_those_before_them_works_too() -> None:
+def test_a_late_work_makes_earlier_records_works() -> None:
     rows = [{"id": name, "display_name": f"On {name}", "title": None} for name in "abcd"]
     works = [*rows, {"id": "e", "issued": 1, "title": "On e", "links": ["a", "elsewhere"]}]
     Path("w.jsonl").write_text("\n".join(map(json.dumps, works)))
@@ -103,23 +103,21 @@ def test_works_that_come_late_make_those_before_them_works_too() -> None:
         ),
     ],
 )
-def test_what_is_wrong_first_is_said_first_although_it_comes_later(
-    name: str, content: bytes, message: str
-) -> None:
+def test_the_first_error_of_a_file_is_reported(name: str, content: bytes, message: str) -> None:
     Path(name).write_bytes(content)
     with pytest.raises(NetworkError, match=rf"^{name}, {message}"):
         read_network(name)
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_an_edge_without_an_end_is_refused_before_an_unknown_end() -> None:
+def test_a_missing_end_is_reported_before_an_unknown_end() -> None:
     Path("v.csv").write_text("id\na\n")
     Path("e.csv").write_text("source,target\na,z\na,a\na,a\na,\n")
     with pytest.raises(NetworkError, match=r"^e\.csv, line 5: the edge has no target"):
         read_tables("v.csv", "e.csv")
 
 
-def test_what_comes_through_a_pipe_is_read_once() -> None:
+def test_a_pipe_is_read_once() -> None:
     os.mkfifo("p.csv")
     content = "id,text,links\na,x,b\nb,y\n"
     writer = threading.Thread(target=lambda: Path("p.csv").write_text(content))

@@ -1,4 +1,4 @@
-"""``dmte classify``: labels for the vertices that have none."""
+"""``dmte classify``: labels for vertices without one."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from dmte.cli.network_options import JsonOption
+from dmte.cli.options import CsvOption, ForceOption, JsonOption, ModelArgument, SeedOption
 from dmte.cli.output import (
-    CsvOption,
     cell,
     check_one_format,
     column,
@@ -21,7 +20,6 @@ from dmte.cli.output import (
     shorten,
     terminal_width,
 )
-from dmte.cli.verbs.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -36,24 +34,23 @@ def classify(
     labels: Annotated[
         Path | None,
         typer.Option(
-            help="A table of ids and labels instead of the model's: CSV, TSV, Parquet or JSON; "
-            "or -."
+            help="Table of ids and labels, instead of the model's: CSV, TSV, Parquet, JSON, or -."
         ),
     ] = None,
-    id_column: Annotated[str | None, typer.Option(help="The column of the ids in it.")] = None,
-    label_column: Annotated[str | None, typer.Option(help="The column of the labels.")] = None,
+    id_column: Annotated[str | None, typer.Option(help="Column of the ids in --labels.")] = None,
+    label_column: Annotated[str | None, typer.Option(help="Column of the labels.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the labels to this file, .csv or .json.")
+        Path | None, typer.Option(help="File for all predictions: .csv or .json.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
-    k: Annotated[int, typer.Option("-k", help="How many to show, the surest first.")] = 20,
-    seed: Annotated[int, typer.Option(help="Deals out the folds of cross-validation.")] = 0,
+    force: ForceOption = False,
+    k: Annotated[int, typer.Option("-k", help="Number of predictions to show, surest first.")] = 20,
+    seed: SeedOption = 0,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Label the vertices of a model that have no label, and say how far to trust it.
+    """Predict labels for the vertices of a model that have none, with confidences.
 
-    A linear SVM learns from those that have one.
+    A linear SVM learns from the labelled vertices; cross-validation estimates its accuracy.
     """
     check_one_format(as_json=as_json, as_csv=as_csv)
     _check(k, out, labels, id_column or label_column)
@@ -68,8 +65,7 @@ def classify(
         given = read_labels(labels, network.ids, columns=Columns(id=id_column, label=label_column))
     elif not any(given):
         raise ConfigError(
-            f"no vertex of {model} carries a label; give some with --labels FILE, a table of ids "
-            "and labels"
+            f"{model} has no labels; give some with --labels FILE, a table of ids and labels"
         )
     found = label_vertices(trained.embedding, given, seed)
     if out is not None:
@@ -88,7 +84,7 @@ def _check(k: int, out: Path | None, labels: Path | None, column: str | None) ->
     if out is not None and out.suffix.lower() not in (".csv", ".json"):
         raise ConfigError(f"{out} must end in .csv or .json")
     if labels is None and column is not None:
-        raise ConfigError(f"the column {column!r} is one of a file; give it with --labels FILE")
+        raise ConfigError(f"the column {column!r} belongs to a file; give it with --labels FILE")
 
 
 def _rows(found: "Labelling") -> list[dict[str, Any]]:
@@ -150,25 +146,25 @@ def _print_table(found: "Labelling", network: "TextualNetwork", k: int, out: Pat
         f"Micro-F1 {100 * scores.micro_f1:.1f} (one label for all: {100 * found.commonest:.1f})\n"
     )
     if not found.predictions:
-        print("every vertex has a label already, so there is nothing to label")
+        print("every vertex already has a label")
         return
     print(_table(found, network, k))
     left = len(found.predictions) - k
     if left > 0 and out is None:
-        print(f"     and {left:,} more; --out FILE, --csv and --json have them all")
+        print(f"     and {left:,} more; use --out FILE, --csv or --json to get all")
     if out is not None:
         print(out)
 
 
 def _table(found: "Labelling", network: "TextualNetwork", k: int) -> str:
-    """Return a row per vertex, the surest first: its id, labels with confidence, some text."""
+    """A row per vertex, the surest first: its id, labels with confidence, some text."""
     third = terminal_width() // 3
     columns = (column(), column(style="bold", most=third), column(style="cyan"), column())
     rows = []
     surest = sorted(found.predictions, key=lambda one: -one.confidences[0])[:k]
     for rank, one in enumerate(surest, start=1):
         labels = ", ".join(
-            f"{label} {int(100 * value)} %"  # Rounded up, nearly sure would be quite sure.
+            f"{label} {int(100 * value)} %"  # Rounded down, so that 99.6 % is not shown as 100 %.
             for label, value in zip(one.labels, one.confidences, strict=True)
         )
         text = network.texts[network.position(one.id)]

@@ -1,18 +1,15 @@
-"""``dmte datasets``: which networks there are by name, where they lie, and how they get there."""
+"""``dmte datasets``: list, download and locate data sets."""
 
-import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, no_type_check
+from typing import Annotated, Any
 
 import typer
 from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from dmte.cli.network_options import JsonOption
-from dmte.cli.options import QuietOption, with_flags
-from dmte.cli.output import column, complete, grid, rendered
+from dmte.cli.options import JsonOption, QuietOption, complete, verb_group, with_flags
+from dmte.cli.output import column, grid, print_json, rendered
 from dmte.cli.progress import bar_on_stderr
 from dmte.errors import Interrupted
 from dmte.network.datasets import (
@@ -25,29 +22,19 @@ from dmte.network.datasets import (
 )
 from dmte.network.download import Arrival, Report, download
 
-datasets = typer.Typer(
-    help="List the networks known by name, fetch them, and say where they are.",
-    invoke_without_command=True,
-    add_completion=False,
-    rich_markup_mode=None,
+datasets = verb_group("List, download and locate data sets.")
+_DATASET = typer.Argument(
+    metavar="NAME", help="Data set, as in 'list'.", autocompletion=complete(lambda: DATASETS)
 )
-
-
-@datasets.callback()
-@no_type_check  # typer asks for its own Context and hands over that of click
-def _show_help(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
 
 
 @datasets.command("list")
 @with_flags
 def list_datasets(as_json: JsonOption = False) -> None:
-    """Show every data set, how large it is, and whether it is on this machine."""
+    """List the data sets, their sizes, and whether they are on this machine."""
     rows = [_describe(dataset) for dataset in DATASETS.values()]
     if as_json:
-        json.dump({"folder": str(data_folder()), "datasets": rows}, sys.stdout, indent=2)
-        print()
+        print_json({"folder": str(data_folder()), "datasets": rows})
         return
     heads = [column("name", style="bold"), column("  vertices", right=True)]
     heads += [column("   edges", right=True), column("  here"), column("  description")]
@@ -65,18 +52,8 @@ def list_datasets(as_json: JsonOption = False) -> None:
 
 @datasets.command("download")
 @with_flags
-def download_datasets(
-    names: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="NAME",
-            help="Data sets, as 'list' names them.",
-            autocompletion=complete(lambda: DATASETS),
-        ),
-    ],
-    quiet: QuietOption = False,
-) -> None:
-    """Fetch data sets into the folder of data sets; what is there already is not fetched again."""
+def download_datasets(names: Annotated[list[str], _DATASET], quiet: QuietOption = False) -> None:
+    """Download data sets; files that already exist are kept."""
     for dataset in [get_dataset(name) for name in names]:
         if not dataset.bundled:
             _download(dataset, quiet=quiet)
@@ -85,17 +62,8 @@ def download_datasets(
 
 @datasets.command("path")
 @with_flags
-def show_path(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="A data set, as 'list' names it.",
-            autocompletion=complete(lambda: DATASETS),
-        ),
-    ],
-) -> None:
-    """Print the folder that holds a data set."""
+def show_path(name: Annotated[str, _DATASET]) -> None:
+    """Print the folder of a data set."""
     print(find_dataset(name))
 
 
@@ -117,17 +85,17 @@ def _describe(dataset: Dataset) -> dict[str, Any]:
 
 
 def _state(row: dict[str, Any]) -> str:
-    """Return how much of a data set is here, in a few words."""
+    """Whether a data set is on this machine, in a few words."""
     if row["bundled"]:
         return "comes with dmte"
     if row["missing"] == row["files"]:
         return "no"
     problems = [
-        f"{word} {' '.join(row[kind])}"
-        for word, kind in (("without", "missing"), ("with another", "different"))
+        f"{' '.join(row[kind])} {words}"
+        for words, kind in (("missing", "missing"), ("not as published", "different"))
         if row[kind]
     ]
-    return ", ".join(["yes" if row["complete"] else "in part", *problems])
+    return ", ".join(["yes" if row["complete"] else "incomplete", *problems])
 
 
 def _download(dataset: Dataset, *, quiet: bool) -> None:
@@ -136,13 +104,13 @@ def _download(dataset: Dataset, *, quiet: bool) -> None:
             download(dataset, data_folder(), report=report)
     except KeyboardInterrupt as problem:
         raise Interrupted(
-            f"interrupted; 'dmte datasets download {dataset.name}' goes on from what has arrived"
+            f"interrupted; 'dmte datasets download {dataset.name}' resumes the download"
         ) from problem
 
 
 @contextmanager
 def _progress(name: str, *, quiet: bool) -> Iterator[Report]:
-    """Show a bar per file on stderr, if that is a terminal; yield what feeds them."""
+    """A bar per file on stderr; yields the function that updates them."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

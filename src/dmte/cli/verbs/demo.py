@@ -1,15 +1,12 @@
-"""``dmte demo``: the whole product in one command, on the network that comes with it."""
+"""``dmte demo``: train, evaluate and plot on the bundled network."""
 
-import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.network_options import JsonOption
-from dmte.cli.options import QuietOption
-from dmte.cli.output import describe_neighbors, neighbor_table
+from dmte.cli.options import JsonOption, QuietOption, SeedOption
+from dmte.cli.output import describe_neighbors, neighbor_table, print_json
 from dmte.errors import MissingExtraError
 from dmte.storage.folder import check_writable
 
@@ -28,13 +25,13 @@ TITLES = {
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Where the model and the map go.")] = Path("demo"),
-    seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the model and the map.")] = Path("demo"),
+    seed: SeedOption = 0,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Train on the bundled network: predict hidden links, find neighbors, draw a map."""
-    from dmte.evaluation import strict_task
+    from dmte.evaluation import find_method, strict_task
     from dmte.network import read_network
 
     model, picture = out / "model", out / "map.png"
@@ -42,7 +39,9 @@ def demo(
     network = read_network("concepts")
     task = strict_task(network, 1 - HIDDEN_FRACTION, seed)
     scores = {"dmte": task.auc(_train(task.train, seed, quiet=quiet).embedding)}
-    scores |= {name: _score(task, name, seed) for name in TITLES if name not in scores}
+    scores |= {
+        name: task.auc(find_method(name).fit(task.train, seed)) for name in ("tfidf", "adamic-adar")
+    }
     trained = _train(network, seed, quiet=quiet)
     out.mkdir(parents=True, exist_ok=True)
     trained.save(model)
@@ -53,12 +52,7 @@ def demo(
     }
     if as_json:
         result = {"auc": scores, "hidden_edges": len(task.edges), "neighbors": neighbors}
-        json.dump(
-            result | {"model": str(model), "map": str(picture) if drawn is None else None},
-            sys.stdout,
-            indent=2,
-        )
-        print()
+        print_json(result | {"model": str(model), "map": str(picture) if drawn is None else None})
         return
     _print_scores(network, task, scores, seed)
     for query, rows in neighbors.items():
@@ -82,7 +76,7 @@ def _train(network: "TextualNetwork", seed: int, *, quiet: bool) -> "TrainedMode
 def _try_to_draw(
     network: "TextualNetwork", trained: "TrainedModel", picture: Path, seed: int
 ) -> str | None:
-    """Draw the map; return why not, where matplotlib is missing."""
+    """Draw the map; return the error if matplotlib is missing."""
     from dmte.plotting.map import Map
 
     try:
@@ -92,20 +86,12 @@ def _try_to_draw(
     return None
 
 
-def _score(task: "LinkTask", method: str, seed: int) -> float:
-    from dmte.evaluation import find_method
-
-    return task.auc(find_method(method).fit(task.train, seed))
-
-
 def _print_scores(
     network: "TextualNetwork", task: "LinkTask", scores: dict[str, Any], seed: int
 ) -> None:
     hidden = len(task.edges)
     print(f"concepts  {network.num_vertices} entries, {len(network.edges):,} links, seed {seed}")
-    print(
-        f"{hidden} links hidden, learned from the rest; AUC of hidden links over unlinked pairs\n"
-    )
+    print(f"{hidden} links hidden and predicted from the rest; AUC against unlinked pairs\n")
     for name, score in scores.items():
         print(f"  {TITLES[name]:<30}{100 * score:5.1f}")
     print()

@@ -1,4 +1,4 @@
-"""``dmte embed``: vectors for vertices that came after training."""
+"""``dmte embed``: vectors for new vertices."""
 
 from dataclasses import replace
 from functools import partial
@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.network_options import FeaturesOption, JsonOption, NetworkSource, with_network
+from dmte.cli.network_options import FeaturesOption, NetworkSource, with_network
+from dmte.cli.options import CsvOption, ForceOption, JsonOption, ModelArgument
 from dmte.cli.output import (
     NEIGHBOR_COLUMNS,
-    CsvOption,
     check_one_format,
     describe_neighbors,
     neighbor_table,
     print_csv,
     print_json,
 )
-from dmte.cli.verbs.export import SUFFIXES, format_of
-from dmte.cli.verbs.similar import ModelArgument
+from dmte.embedding.export_formats import SUFFIXES
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -27,30 +26,30 @@ if TYPE_CHECKING:
     from dmte.network import TextualNetwork
 
 
-@partial(with_network, metavar="NEW", asks_directed=False)
+@partial(with_network, metavar="NEW", has_directed=False)
 def embed(
     model: ModelArgument,
     source: NetworkSource,
     out: Annotated[
         Path | None,
-        typer.Option(help=f"The file to write, which ends in {', '.join(SUFFIXES)} (word2vec)."),
+        typer.Option(help=f"File for the vectors: {', '.join(SUFFIXES)} (word2vec)."),
     ] = None,
     similar: Annotated[
         int | None,
-        typer.Option(metavar="K", help="Show the K vertices of the model closest to each."),
+        typer.Option(metavar="K", help="Show the K closest vertices of the model for each."),
     ] = None,
     skip_known: Annotated[
         bool,
-        typer.Option("--skip-known", help="Leave out vertices that the model has already."),
+        typer.Option("--skip-known", help="Skip vertices that the model already has."),
     ] = False,
     features: FeaturesOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace what is there.")] = False,
+    force: ForceOption = False,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Find vectors for the vertices of NEW, which come from their texts, their edges or both.
+    """Compute vectors for the vertices of NEW from their texts, edges, or both.
 
-    Edges of NEW may lead to vertices of the model, by their ids. Nothing in the model changes.
+    Edges of NEW may lead to vertices of the model. The model does not change.
     """
     check_one_format(as_json=as_json, as_csv=as_csv)
     kind = _check_outputs(out, similar, prints=as_json or as_csv)
@@ -73,13 +72,13 @@ def embed(
         _print_csv(embedding, neighbors)
     else:
         for name, rows in (neighbors or {}).items():
-            print(_shown(name, new.texts[new.position(name)], rows), end="\n\n")
+            print(_neighbor_lines(name, new.texts[new.position(name)], rows), end="\n\n")
         if file is not None:
             print(file)
 
 
 def _open(source: NetworkSource, known: "TextualNetwork") -> "TextualNetwork":
-    """Return the new network, its edges like those of the known one, which they may lead into."""
+    """Read the new network, directed like the known one, into which its edges may lead."""
     source = replace(source, directed=known.directed, known=known.ids)
     if source.network is not None and source.edges is not None and source.vertices is None:
         source = replace(source, network=None, vertices=Path(source.network))
@@ -87,19 +86,19 @@ def _open(source: NetworkSource, known: "TextualNetwork") -> "TextualNetwork":
 
 
 def _check_outputs(out: Path | None, similar: int | None, *, prints: bool) -> str | None:
-    """Return the format of the file to write.
+    """Format of the file to write.
 
     Raises:
-        ConfigError: Nothing is asked for, or something that cannot be given.
+        ConfigError: No output is requested, or the suffix is unknown.
     """
     if out is None and similar is None and not prints:
         raise ConfigError(
-            "say where the vectors go with --out FILE, print them with --json or --csv, or ask "
-            "for the closest vertices with --similar K"
+            "write the vectors with --out FILE, print them with --json or --csv, or show the "
+            "closest vertices with --similar K"
         )
     if similar is not None and similar < 1:
         raise ConfigError(f"--similar must be at least 1, not {similar}")
-    kind = None if out is None else format_of(out)
+    kind = None if out is None else SUFFIXES.get(out.suffix.lower())
     if out is not None and kind is None:
         endings = ", ".join(f"{suffix} ({kind})" for suffix, kind in SUFFIXES.items())
         raise ConfigError(f"{out} must end in one of {endings}")
@@ -109,9 +108,9 @@ def _check_outputs(out: Path | None, similar: int | None, *, prints: bool) -> st
 def _neighbors(
     trained: "TrainedModel", new: "TextualNetwork", embedding: "Embedding", k: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the vertices of the model closest to every new one; to a zero vector there are none.
+    """The closest vertices of the model for each new one; none for a zero vector.
 
-    Those that share an edge with it are marked.
+    Vertices that share an edge with the new one are marked.
     """
     import torch
 
@@ -128,7 +127,7 @@ def _neighbors(
 def _as_object(
     embedding: "Embedding", neighbors: dict[str, list[dict[str, Any]]] | None, file: Path | None
 ) -> dict[str, Any]:
-    """Return what --json prints: the vectors, unless they are in a file, and the neighbors."""
+    """The object of --json: the vectors, unless they are in a file, and the neighbors."""
     vertices: list[dict[str, Any]] = []
     for name, vector in zip(embedding.ids, embedding.vectors, strict=True):
         vectors = {"vector": vector.tolist()} if file is None else {}
@@ -143,7 +142,7 @@ def _as_object(
 
 
 def _print_csv(embedding: "Embedding", neighbors: dict[str, list[dict[str, Any]]] | None) -> None:
-    """Print the neighbors if they were asked for, and the vectors otherwise."""
+    """Print the neighbors with --similar, and the vectors otherwise."""
     if neighbors is not None:
         rows = [{"new": name} | row for name, found in neighbors.items() for row in found]
         print_csv(rows, ("new", *NEIGHBOR_COLUMNS))
@@ -154,6 +153,10 @@ def _print_csv(embedding: "Embedding", neighbors: dict[str, list[dict[str, Any]]
     print_csv(named, ("id", *columns))
 
 
-def _shown(name: str, text: str, rows: list[dict[str, Any]]) -> str:
+def _neighbor_lines(name: str, text: str, rows: list[dict[str, Any]]) -> str:
     heading = f"{name}: {text}" if text else name
-    return neighbor_table(heading, rows) if rows else f"{heading}\n     nothing to compare it by"
+    return (
+        neighbor_table(heading, rows)
+        if rows
+        else f"{heading}\n     no neighbors: no known word and no edge"
+    )

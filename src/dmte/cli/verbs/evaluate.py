@@ -1,16 +1,15 @@
-"""``dmte evaluate``: how good a method is on a network, by hidden links or by labels."""
+"""``dmte evaluate``: link prediction and classification of methods on a network."""
 
-import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, no_type_check
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.network_options import JsonOption, NetworkSource, with_network
-from dmte.cli.options import QuietOption, with_flags
-from dmte.cli.output import complete
+from dmte.cli.network_options import NetworkSource, with_network
+from dmte.cli.options import JsonOption, QuietOption, complete, names_in, verb_group, with_flags
+from dmte.cli.output import network_facts, print_json
 from dmte.cli.progress import DryRunOption, WorkersOption, run_with_progress, show_plan
 from dmte.cli.score_tables import leaks, side_by_side, table
 from dmte.cli.settings_options import unread_features
@@ -24,12 +23,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 
-evaluate = typer.Typer(
-    help="Measure methods on a network, by hidden links or by labels.",
-    invoke_without_command=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+evaluate = verb_group("Evaluate methods on a network by link prediction or classification.")
 
 
 def _methods() -> Iterable[str]:
@@ -41,25 +35,18 @@ def _methods() -> Iterable[str]:
 MethodsOption = Annotated[
     str,
     typer.Option(
-        help="Names with commas between them; 'all' for every one that can run.",
+        help="Methods, separated by commas; 'all' for every method that can run.",
         autocompletion=complete(lambda: [*_methods(), ALL]),
     ),
 ]
 FeaturesOption = Annotated[
     Path | None,
     typer.Option(
-        help="What DMTE learns from in place of words: .npy or .npz, or a sentence encoder's "
-        "folder. Other methods go on reading texts."
+        help="Features for DMTE instead of words: .npy, .npz, or a sentence encoder's folder. "
+        "Other methods still read texts."
     ),
 ]
-SeedsOption = Annotated[int, typer.Option(help="How many seeds: 0, 1, ...")]
-
-
-@evaluate.callback()
-@no_type_check  # typer asks for its own Context and hands over that of click
-def _show_help(context: typer.Context) -> None:
-    if context.invoked_subcommand is None:
-        print(context.get_help())
+SeedsOption = Annotated[int, typer.Option(help="Number of seeds: 0, 1, ...")]
 
 
 @evaluate.command("links")
@@ -69,11 +56,12 @@ def evaluate_links(
     source: NetworkSource,
     methods: MethodsOption = "dmte,tfidf,adamic-adar",
     train_fraction: Annotated[
-        str, typer.Option(help="Shares of the edges to learn from, with commas between them.")
+        str, typer.Option(help="Fractions of the edges to train on, separated by commas.")
     ] = "0.5",
     seeds: SeedsOption = NUM_SEEDS,
     protocol: Annotated[
-        Protocol, typer.Option(help="Way of hiding edges; published is that of the papers' tables.")
+        Protocol,
+        typer.Option(help="How to hide edges; published is that of the papers' tables."),
     ] = "strict",
     features: FeaturesOption = None,
     workers: WorkersOption = None,
@@ -81,33 +69,34 @@ def evaluate_links(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Hide a share of the links, learn from the rest, and rank the hidden ones above others."""
+    """Hide links, train on the rest, and rank the hidden links above unlinked pairs."""
     from dmte.evaluation.dry_run import plan
     from dmte.evaluation.jobs import link_jobs
-    from dmte.evaluation.summary import link_results
+    from dmte.evaluation.summary import link_results, provenance
     from dmte.metrics import LINK_METRICS
 
     fractions = numbers("--train-fraction", train_fraction)
-    chosen, has_features = able(names(methods), "links", features), features is not None
-    jobs = link_jobs("", chosen, fractions, [protocol], seeds, from_features=has_features)
+    chosen = check_methods(names_in(methods), "links", features)
+    jobs = link_jobs("", chosen, fractions, [protocol], seeds, from_features=features is not None)
     network = source.open(features=features, quiet=quiet)
     for job in link_jobs("", [jobs[0].method], fractions, [protocol], 1):
-        job.check(network)  # Better now than after the first hour.
+        job.check(network)  # Before the first fit, which may take hours.
     if dry_run:
         show_plan({repr(network): plan(jobs)}, as_json)
         return
     rows = link_results(_run(jobs, network, methods, workers, quiet=quiet))
     if as_json:
-        _dump(network, jobs, rows, protocol=protocol)
+        facts = {"network": network_facts(network), "protocol": protocol, "results": rows}
+        print_json(facts | provenance(jobs))
         return
     print(f"{network!r}, {protocol} protocol, {_which(seeds)}{_readers(jobs, features)}")
     if len(fractions) > 1:
         beside = side_by_side(rows, "auc", fractions)
-        print(f"\nAUC by the share trained on\n\n{beside}")
+        print(f"\nAUC by training fraction\n\n{beside}")
     for fraction in fractions:
-        asked = [row for row in rows if row["train_fraction"] == fraction]
-        print(f"\n{100 * fraction:g} % trained on{leaks(asked)}\n")
-        print(table(asked, LINK_METRICS))
+        shown = [row for row in rows if row["train_fraction"] == fraction]
+        print(f"\n{100 * fraction:g} % trained on{leaks(shown)}\n")
+        print(table(shown, LINK_METRICS))
 
 
 @evaluate.command("classes")
@@ -117,7 +106,8 @@ def evaluate_classes(
     source: NetworkSource,
     methods: MethodsOption = "dmte,tfidf",
     label_fraction: Annotated[
-        str, typer.Option(help="Shares of the labelled vertices to learn from.")
+        str,
+        typer.Option(help="Fractions of labelled vertices to train on, separated by commas."),
     ] = ",".join(f"{share:g}" for share in LABEL_FRACTIONS),
     seeds: SeedsOption = NUM_SEEDS,
     features: FeaturesOption = None,
@@ -126,15 +116,15 @@ def evaluate_classes(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Learn vectors from all links and predict labels from them with a linear SVM."""
+    """Learn vectors from all links, and predict labels from them with a linear SVM."""
     from dmte.evaluation.dry_run import plan
     from dmte.evaluation.jobs import class_jobs
-    from dmte.evaluation.summary import class_results
+    from dmte.evaluation.summary import class_results, provenance
     from dmte.metrics import CLASS_METRICS
 
     fractions = numbers("--label-fraction", label_fraction)
-    chosen, has_features = able(names(methods), "classes", features), features is not None
-    jobs = class_jobs("", chosen, fractions, seeds, from_features=has_features)
+    chosen = check_methods(names_in(methods), "classes", features)
+    jobs = class_jobs("", chosen, fractions, seeds, from_features=features is not None)
     network = source.open(features=features, quiet=quiet)
     for job in class_jobs("", [jobs[0].method], fractions, 1):
         job.check(network)
@@ -143,12 +133,12 @@ def evaluate_classes(
         return
     rows = class_results(_run(jobs, network, methods, workers, quiet=quiet))
     if as_json:
-        _dump(network, jobs, rows)
+        print_json({"network": network_facts(network), "results": rows} | provenance(jobs))
         return
     print(f"{network!r}, {_which(seeds)}{_readers(jobs, features)}")
     if len(fractions) > 1:
         beside = side_by_side(rows, "macro_f1", fractions)
-        print(f"\nMacro-F1 by the share of the labelled vertices trained on\n\n{beside}")
+        print(f"\nMacro-F1 by fraction of labelled vertices\n\n{beside}")
     for fraction in fractions:
         print(f"\n{100 * fraction:g} % of the labelled vertices trained on\n")
         print(table([row for row in rows if row["label_fraction"] == fraction], CLASS_METRICS))
@@ -162,24 +152,24 @@ def _run(
     *,
     quiet: bool,
 ) -> "Iterator[tuple[Job, dict[str, Any]]]":
-    """Yield the results; of ``all`` methods those that cannot learn from the network are left out.
+    """Yield the results; ``all`` skips methods that cannot learn from the network.
 
     Raises:
-        DmteError: A method that was named cannot.
+        DmteError: A named method cannot learn from the network.
     """
     from dmte.evaluation.parallel import handing_over
 
-    may_refuse = ALL in names(methods)
+    skip_unable = ALL in names_in(methods)
     read = handing_over(network)
-    return run_with_progress(jobs, read, workers, quiet=quiet, may_refuse=may_refuse)
+    return run_with_progress(jobs, read, workers, quiet=quiet, skip_unable=skip_unable)
 
 
-def able(methods: list[str], task: "Task", features: Path | None = None) -> list[str]:
-    """Return the methods, having said on stderr which of ``all`` cannot run here, and why.
+def check_methods(methods: list[str], task: "Task", features: Path | None = None) -> list[str]:
+    """Check the methods; report on stderr those of ``all`` that cannot run here.
 
     Raises:
-        ConfigError: None was named, or one that cannot run here or is not for the task, or none
-            reads the features.
+        ConfigError: No method is named, a named one cannot run here or does not fit the task, or
+            none reads the features.
     """
     from dmte.embedding.method import unavailable_reason
     from dmte.evaluation.methods import choose_methods, find_method, left_out, reads_features
@@ -198,7 +188,7 @@ def able(methods: list[str], task: "Task", features: Path | None = None) -> list
 
 
 def _readers(jobs: "Sequence[Job]", features: Path | None) -> str:
-    """Return which methods learned from the features, if there are any."""
+    """The methods that learned from the features, if there are any."""
     readers = dict.fromkeys(job.method for job in jobs if job.settings)
     return "" if features is None else f"\n{', '.join(readers)} learned from {features}"
 
@@ -207,36 +197,15 @@ def _which(seeds: int) -> str:
     return "seed 0" if seeds == 1 else f"seeds 0 to {seeds - 1}"
 
 
-def names(text: str) -> list[str]:
-    """Return the names in ``text``, which has commas between them."""
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
 def numbers(option: str, text: str) -> list[float]:
-    """Return the different numbers in ``text``, which has commas between them.
+    """Distinct numbers separated by commas.
 
     Raises:
-        ConfigError: One is no number.
+        ConfigError: A part is not a number.
     """
     try:
-        return list(dict.fromkeys(float(number) for number in names(text)))
+        return list(dict.fromkeys(float(number) for number in names_in(text)))
     except ValueError as problem:
         raise ConfigError(
-            f"{option} takes numbers with commas between them, as in 0.15,0.55, not {text!r}"
+            f"{option} must be numbers separated by commas, such as 0.15,0.55, not {text!r}"
         ) from problem
-
-
-def _dump(
-    network: "TextualNetwork", jobs: "Sequence[Job]", rows: list[dict[str, Any]], **more: Any
-) -> None:
-    from dmte.evaluation.summary import provenance
-
-    about = {
-        "vertices": network.num_vertices,
-        "edges": len(network.edges),
-        "directed": network.directed,
-        "fingerprint": network.fingerprint(),
-    }
-    report = {"network": about} | more | {"results": rows} | provenance(jobs)
-    json.dump(report, sys.stdout, indent=2)
-    print()

@@ -1,13 +1,12 @@
-"""``dmte explain``: why two vertices score as they do, in parts that add up."""
+"""``dmte explain``: the score of two vertices in parts that add up."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dmte.cli.network_options import JsonOption
+from dmte.cli.options import JsonOption, ModelArgument
 from dmte.cli.output import print_json, shorten, terminal_width
-from dmte.cli.verbs.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,19 +14,19 @@ if TYPE_CHECKING:
     from dmte.model.trained_model import TrainedModel
 
 DIGITS = 6
-FEW = 3  # Connections that a table shows.
+MAX_CONNECTIONS = 3  # In the table.
 
 
 def explain(
     model: ModelArgument,
-    a: Annotated[str, typer.Argument(metavar="A", help="The id of a vertex.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The id of another vertex.")],
-    k: Annotated[int, typer.Option("-k", help="How many words and vertices to show.")] = 10,
+    a: Annotated[str, typer.Argument(metavar="A", help="Id of a vertex.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Id of another vertex.")],
+    k: Annotated[int, typer.Option("-k", help="Number of words and of vertices to show.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
-    """Show why A and B score as they do: words, hops, halves, and the vertices between them.
+    """Explain the score of A and B by halves, hops, words, and vertices.
 
-    The parts add up to the score.
+    The parts of each kind add up to the score.
     """
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}")
@@ -86,7 +85,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _share(value: float, found: "Explanation") -> float | None:
-    """Return the share of the score; of one that is not above 0 a share would mislead."""
+    """Share of the score; None if the score is not positive, when a share would mislead."""
     return round(value / found.score, 4) if found.score > 0 else None
 
 
@@ -107,7 +106,7 @@ def _half_lines(found: "Explanation", *, is_learned: bool) -> Iterator[str]:
     yield "\nhalves"
     yield _line(found.text, found, "text")
     if found.structure is not None:
-        what = "a learned vector per vertex" if is_learned else "where walks along links end"
+        what = "a learned vector per vertex" if is_learned else "random walks along links"
         yield _line(found.structure, found, f"structure, {what}")
     yield "\nhops of the text half"
     for hop, value in enumerate(found.hops.tolist()):
@@ -118,7 +117,7 @@ def _half_lines(found: "Explanation", *, is_learned: bool) -> Iterator[str]:
 def _word_lines(found: "Explanation", trained: "TrainedModel", k: int) -> Iterator[str]:
     if found.words is None or found.pairs is None:
         encoder = trained.settings.encoder
-        yield f"\nno words: to the {encoder} encoder a text is not the sum of its words"
+        yield f"\nno words: for the encoder {encoder}, a text is not the sum of its words"
         return
     names = max((len(part.word) for part in found.words[:k]), default=0)
     yield _heading("words", f"{'':<{names}}  A     B")
@@ -148,14 +147,14 @@ def _connection_lines(found: "Explanation", k: int, width: int, *, directed: boo
     shared = found.common_neighbors
     more = f" and {len(shared) - k:,} more" if len(shared) > k else ""
     yield f"  common neighbors: {', '.join(shared[:k]) or 'none'}{more}"
-    for connection in found.connections[:FEW]:
+    for connection in found.connections[:MAX_CONNECTIONS]:
         at = connection.vertices.index(connection.meets_at)
         line = connection.vertices[0]
         for step, name in enumerate(connection.vertices[1:]):
             line += f" {'–' if not directed else '→' if step < at else '←'} {name}"
         yield f"  {shorten(line, width - 2)}"
     if not found.connections:
-        yield "  no vertex is within reach of both"
+        yield "  no path connects A and B"
 
 
 def _rest(

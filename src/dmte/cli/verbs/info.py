@@ -1,14 +1,14 @@
-"""``dmte info``: what a network or a model is, before anything is done with it."""
+"""``dmte info``: sizes of a network, doubts about it, and the content of a model."""
 
-import json
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dmte.cli.network_options import JsonOption, NetworkSource, with_network
+from dmte.cli.network_options import NetworkSource, with_network
+from dmte.cli.options import JsonOption
+from dmte.cli.output import print_json
 from dmte.errors import DmteWarning, TrainingError
 from dmte.model.history import history_from_json, outcome
 from dmte.storage.codec import decode_json
@@ -26,21 +26,20 @@ BAR_WIDTH = 40
 
 @with_network
 def info(source: NetworkSource, as_json: JsonOption = False) -> None:
-    """Show the sizes of NETWORK, what is doubtful about it and what training it would take.
+    """Show the sizes of NETWORK, doubts about it, and the cost of training.
 
-    Of a model folder it shows what that holds.
+    If NETWORK is a model folder, show the model's settings and sizes.
     """
     if source.network is not None and is_stored(Path(source.network)):
         facts = _describe_model(Path(source.network))
     else:
         from dmte.training.preflight import review
 
-        network, said = _open_and_listen(source)
+        network, given = _open_with_warnings(source)
         facts = describe_network(network)
-        facts["warnings"] = said + review(network)
+        facts["warnings"] = given + review(network)
     if as_json:
-        json.dump(facts, sys.stdout, indent=2)
-        print()
+        print_json(facts)
         return
     doubts, bars = facts.pop("warnings", []), facts.pop("degree_histogram", [])
     width = max(map(len, facts)) + 1
@@ -51,8 +50,8 @@ def info(source: NetworkSource, as_json: JsonOption = False) -> None:
     print("".join(f"\nwarning: {doubt}" for doubt in doubts), end="\n" if doubts else "")
 
 
-def _open_and_listen(source: NetworkSource) -> "tuple[TextualNetwork, list[str]]":
-    """Return the network and the warnings that its reader gave."""
+def _open_with_warnings(source: NetworkSource) -> "tuple[TextualNetwork, list[str]]":
+    """The network and the warnings of its reader."""
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always", DmteWarning)
         network = source.open()
@@ -64,7 +63,7 @@ def _open_and_listen(source: NetworkSource) -> "tuple[TextualNetwork, list[str]]
 
 
 def describe_network(network: "TextualNetwork") -> dict[str, Any]:
-    """Return the sizes of a network, and memory and time of training with the default settings."""
+    """Sizes of a network, and memory and time of training with the default settings."""
     import numpy as np
 
     from dmte.text import tokenized
@@ -100,7 +99,7 @@ def describe_network(network: "TextualNetwork") -> dict[str, Any]:
 
 
 def histogram(degrees: "NDArray[np.integer[Any]]") -> list[dict[str, int]]:
-    """Return how many vertices have a degree of 0, 1, 2 to 3, 4 to 7, and so on.
+    """Number of vertices with a degree of 0, 1, 2 to 3, 4 to 7, and so on.
 
     >>> import numpy as np
     >>> histogram(np.array([0, 1, 1, 5]))[1:3]
@@ -117,7 +116,7 @@ def histogram(degrees: "NDArray[np.integer[Any]]") -> list[dict[str, int]]:
 
 
 def _print_bars(bars: list[dict[str, int]]) -> None:
-    """Print a histogram, a line each."""
+    """Print a histogram, one line per bar."""
     most = max((bar["vertices"] for bar in bars), default=0)
     for bar in bars:
         span = f"{bar['from']:,}" + (f" to {bar['to']:,}" if bar["to"] > bar["from"] else "")
@@ -126,19 +125,19 @@ def _print_bars(bars: list[dict[str, int]]) -> None:
 
 
 def _repeated(texts: Sequence[str]) -> int:
-    """Return how many vertices have the text of another."""
+    """Number of vertices with the text of another vertex."""
     counts = Counter(text for text in texts if text)
     return sum(count for count in counts.values() if count > 1)
 
 
 def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
-    """Return the memory and time of training with the default settings, or why it is impossible."""
+    """Memory and time of training with the default settings, or why it is impossible."""
     from dmte.runtime.memory import resident_bytes
     from dmte.settings import Settings
     from dmte.training.estimate import Sizes, memory_bytes
     from dmte.training.timing import training_seconds
 
-    held = resident_bytes()  # With Python, torch and the network, as a training begins.
+    held = resident_bytes()  # With Python, torch and the network, as when training begins.
     settings = Settings()
     try:
         seconds = training_seconds(network, settings)
@@ -155,7 +154,7 @@ def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
 def _describe_model(folder: Path) -> dict[str, Any]:
     parts = read_parts(folder)
     facts: dict[str, Any] = {"model": str(folder)}
-    if "history.json" in parts:  # An embedding alone has none.
+    if "history.json" in parts:  # A stored embedding has none.
         facts["training"] = outcome(history_from_json(decode_json(parts["history.json"])))
     if "config.json" in parts:
         config = decode_json(parts["config.json"])

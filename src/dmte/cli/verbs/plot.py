@@ -1,17 +1,21 @@
 """``dmte plot``: a map of a model, its training curves, or results by training fraction."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.console import Console
 
-from dmte.cli.network_options import JsonOption
-from dmte.cli.options import QuietOption
-from dmte.cli.output import complete, print_json
-from dmte.cli.verbs.evaluate import names as names_in
+from dmte.cli.options import (
+    ForceOption,
+    JsonOption,
+    QuietOption,
+    SeedOption,
+    complete,
+    names_in,
+)
+from dmte.cli.output import print_json
+from dmte.cli.progress import spinner
 from dmte.errors import ConfigError
 from dmte.settings import Half, Way
 
@@ -30,51 +34,50 @@ def plot(
         Path,
         typer.Argument(
             metavar="MODEL|RESULTS",
-            help="A model folder, or a JSON file that 'dmte evaluate --json' or "
-            "'dmte reproduce' made.",
+            help="Model folder, or JSON file of 'dmte evaluate --json' or 'dmte reproduce'.",
         ),
     ],
     out: Annotated[
-        Path | None, typer.Option(help="The picture to write: .png, .svg, .pdf.")
+        Path | None, typer.Option(help="Picture to write: .png, .svg, .pdf. Required.")
     ] = None,
     what: Annotated[
         Literal["map", "training"],
         typer.Option(help="Picture of a model: a map, or its training curves."),
     ] = "map",
     by: Annotated[Way, typer.Option(help="Projection of the vectors to a map.")] = "tsne",
-    half: Annotated[Half, typer.Option(help="Part of the vectors that a map shows.")] = "both",
+    half: Annotated[Half, typer.Option(help="Half of the vectors to map.")] = "both",
     names: Annotated[
         int | None,
         typer.Option(
-            help="Vertices to name on a map, best linked first; 30 without labels or of at most "
-            "200 vertices, else 0."
+            help="Vertices to name on a map, best linked first. Default: 30 without labels or of "
+            "at most 200 vertices, else 0."
         ),
     ] = None,
     limit: Annotated[
         int | None,
         typer.Option(
-            help="Most vertices on a map; of more a sample is drawn. By default 5,000 for tsne "
-            "and 50,000 for umap."
+            help="Maximum number of vertices on a map, drawn at random if there are more. "
+            "Default: 5,000 for tsne and 50,000 for umap."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed draws the same map.")] = 0,
+    seed: SeedOption = 0,
     methods: Annotated[
-        str | None, typer.Option(help="Methods to draw, separated by commas; by default all.")
+        str | None, typer.Option(help="Methods to draw, separated by commas. Default: all.")
     ] = None,
     measure: Annotated[
         str | None,
         typer.Option(
-            help="Metric of results to draw, for example auc or mrr; by default the first.",
+            help="Metric of results to draw, for example auc or mrr. Default: the first.",
             autocompletion=complete(_metrics),
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: ForceOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Draw a map of a model, its training curves, or results by training fraction."""
     if out is None:
-        raise ConfigError("--out FILE is required: the picture to write, for example --out map.png")
+        raise ConfigError("--out FILE is required: the picture to write, such as map.png")
     _check_picture(out, force=force)
     from dmte.plotting.curves import draw_results, read_result_file
     from dmte.plotting.map import Map
@@ -111,13 +114,13 @@ def _check_picture(out: Path, *, force: bool) -> None:
 
     check_file_type(out)
     if out.exists() and not force:
-        raise ConfigError(f"{out} exists already; give another place, or --force to replace it")
+        raise ConfigError(f"{out} exists already; choose another file, or replace it with --force")
 
 
 def _draw_model(
     folder: Path, out: Path, what: str, map_: "Map", *, force: bool, quiet: bool
 ) -> dict[str, Any]:
-    """Draw a model; return what the picture shows."""
+    """Draw a model; return facts about the picture."""
     from dmte.model.trained_model import TrainedModel
     from dmte.plotting.curves import draw_training
 
@@ -125,21 +128,10 @@ def _draw_model(
     if what == "training":
         draw_training(trained.history, out, replace=force)
         return {"epochs": trained.history[-1].epoch if trained.history else 0}
-    with _saying("finding places for the vertices", quiet=quiet):
+    with spinner("computing the map", quiet=quiet):
         drawn = map_.draw(trained.network, trained.embedding, out, replace=force)
     return {"by": map_.by, "vertices": len(trained.embedding), "shown": drawn.num_vertices} | {
         "labels": drawn.labels,
         "other_labels": drawn.others,
         "names": drawn.names,
     }
-
-
-@contextmanager
-def _saying(words: str, *, quiet: bool) -> Iterator[None]:
-    """Show on a terminal that something takes a while."""
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield
-        return
-    with console.status(words):
-        yield

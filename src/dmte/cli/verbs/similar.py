@@ -1,6 +1,6 @@
-"""``dmte similar``: the vertices closest to one vertex, or to a text (section 5.3).
+"""``dmte similar``: the vertices closest to a vertex or to a text (section 5.3).
 
-For a vertex torch is not loaded, which takes longer than everything else.
+Queries by vertex do not load torch, which takes longer than the search.
 """
 
 import sys
@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dmte.cli.options import QuietOption
+from dmte.cli.options import CountOption, CsvOption, JsonOption, ModelArgument, QuietOption
 from dmte.cli.output import (
     NEIGHBOR_COLUMNS,
-    CsvOption,
     Described,
-    JsonOption,
     check_one_format,
     describe_neighbors,
     neighbor_table,
@@ -28,38 +26,33 @@ from dmte.settings import Half
 if TYPE_CHECKING:
     from dmte.search.vectors import Neighbor
 
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder.")]
-CountOption = Annotated[int, typer.Option("-k", help="How many to show.")]
-
 
 def similar(
     model: ModelArgument,
-    vertex: Annotated[str | None, typer.Option(help="The id of a vertex.")] = None,
-    text: Annotated[str | None, typer.Option(help="Any text.")] = None,
-    half: Annotated[Half, typer.Option(help="What to compare, for a vertex.")] = "both",
-    label: Annotated[
-        str | None, typer.Option(help="Show only vertices that carry this label.")
-    ] = None,
+    vertex: Annotated[str | None, typer.Option(help="Id of the query vertex.")] = None,
+    text: Annotated[str | None, typer.Option(help="Query text, instead of a vertex.")] = None,
+    half: Annotated[Half, typer.Option(help="Half of the vectors to compare.")] = "both",
+    label: Annotated[str | None, typer.Option(help="Show only vertices with this label.")] = None,
     k: CountOption = 10,
     approximate: Annotated[
         bool,
         typer.Option(
             "--approximate",
-            help="Ask an index, which may miss some; the first time builds it in the model folder.",
+            help="Search an index, which may miss some; the first search builds it in MODEL.",
         ),
     ] = False,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Show the vertices most similar to a vertex, or to a text, of a model."""
+    """Find the vertices of a model most similar to a vertex or to a text."""
     check_one_format(as_json=as_json, as_csv=as_csv)
     if (vertex is None) == (text is None):
         raise ConfigError("give either --vertex ID or --text TEXT")
     if text is not None and half == "structure":
-        raise ConfigError("a text has no links, so there is no structure half to compare it by")
+        raise ConfigError("--half structure cannot be combined with --text; a text has no links")
     if approximate and label is not None:
-        raise ConfigError("--approximate knows no labels; leave it out, a search by label is exact")
+        raise ConfigError("--approximate cannot be combined with --label; drop --approximate")
     with report_to(_announce(model, quiet=quiet)):
         if vertex is not None:
             network, found = _like_vertex(model, vertex, half, label, k, approximate=approximate)
@@ -67,7 +60,7 @@ def similar(
             network, found = _like_text(model, str(text), label, k, approximate=approximate)
     rows = describe_neighbors(network, vertex, found)
     if len(rows) < k:
-        warn(f"there are only {len(rows):,} to show, not {k:,}")
+        warn(f"there are only {len(rows):,} results, not {k:,}")
     if as_json:
         print_json({"vertex": vertex, "text": text, "half": half, "neighbors": rows})
     elif as_csv:
@@ -78,12 +71,11 @@ def similar(
 
 
 def _announce(model: Path, *, quiet: bool) -> Listener:
-    """Return a listener that says when an index begins to be built: it may take minutes."""
+    """A listener that reports the start of building an index, which may take minutes."""
 
     def hear(share: float) -> None:
         if share == 0 and not quiet:
-            what = f"building an index of {model}, which later questions will use"
-            print(what, file=sys.stderr, flush=True)
+            print(f"building an index of {model} for later searches", file=sys.stderr, flush=True)
 
     return hear
 

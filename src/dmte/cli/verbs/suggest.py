@@ -1,13 +1,12 @@
-"""``dmte suggest``: links that are missing, best first."""
+"""``dmte suggest``: missing links, the best first."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from dmte.cli.network_options import JsonOption
+from dmte.cli.options import CountOption, CsvOption, JsonOption, ModelArgument
 from dmte.cli.output import (
-    CsvOption,
     cell,
     check_one_format,
     column,
@@ -17,7 +16,6 @@ from dmte.cli.output import (
     rendered,
     terminal_width,
 )
-from dmte.cli.verbs.similar import CountOption, ModelArgument
 from dmte.errors import warn
 
 if TYPE_CHECKING:
@@ -30,13 +28,13 @@ COLUMNS = ("source", "target", "score")
 def suggest(
     model: ModelArgument,
     vertex: Annotated[
-        str | None, typer.Option(help="The id of a vertex; without it, all are looked at.")
+        str | None, typer.Option(help="Id of a vertex to link. Default: all vertices.")
     ] = None,
     k: CountOption = 10,
     as_json: JsonOption = False,
     as_csv: CsvOption = False,
 ) -> None:
-    """Show which vertices of a model should be linked and are not."""
+    """Suggest links between vertices that are not linked yet, the best first."""
     check_one_format(as_json=as_json, as_csv=as_csv)
     from dmte.inference.suggest import suggest_links
     from dmte.model.trained_model import TrainedModel
@@ -44,7 +42,7 @@ def suggest(
     trained = TrainedModel.load(model)
     found = suggest_links(trained.embedding, trained.network, k, vertex)
     if len(found) < k:
-        warn(f"there are only {len(found):,} to show, not {k:,}")
+        warn(f"there are only {len(found):,} results, not {k:,}")
     rows = [one._asdict() | {"score": round(one.score, 4)} for one in found]
     if as_json:
         print_json({"vertex": vertex, "suggestions": rows})
@@ -55,9 +53,9 @@ def suggest(
 
 
 def _table(found: "list[Suggestion]", trained: "TrainedModel") -> str:
-    """Return a row per pair: its score, the two ids, and as much of the second text as fits."""
+    """A row per pair: its score, both ids, and as much of the second text as fits."""
     if not found:
-        return "every pair is linked already"
+        return "every pair is already linked"
     network = trained.network
     columns = (column(style="cyan"), column(style="bold", most=terminal_width() // 2), column())
     rows = [

@@ -1,13 +1,12 @@
-"""``dmte train``: learn a model and store it."""
+"""``dmte train``: train a model and store it."""
 
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from dmte.cli.network_options import FeaturesOption, JsonOption, NetworkSource, with_network
-from dmte.cli.options import QuietOption
-from dmte.cli.output import complete
+from dmte.cli.network_options import FeaturesOption, NetworkSource, with_network
+from dmte.cli.options import JsonOption, QuietOption, SeedOption, complete
 from dmte.cli.settings_options import settings_from, with_settings
 from dmte.errors import ConfigError
 from dmte.settings import RECIPES, VARIANTS
@@ -17,18 +16,18 @@ from dmte.settings import RECIPES, VARIANTS
 @with_settings
 def train(
     source: NetworkSource,
-    out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Model folder to write. Required.")] = None,
     recipe: Annotated[
         str | None,
         typer.Option(
-            help=f"Settings to start from: {' or '.join(RECIPES)}; by default the first.",
+            help=f"Settings to start from: {' or '.join(RECIPES)}. Default: {next(iter(RECIPES))}.",
             autocompletion=complete(lambda: RECIPES),
         ),
     ] = None,
     variant: Annotated[
         str | None,
         typer.Option(
-            help=f"A version of the paper's recipe: {', '.join(VARIANTS)}.",
+            help=f"Variant of the paper's recipe: {', '.join(VARIANTS)}.",
             autocompletion=complete(lambda: VARIANTS),
         ),
     ] = None,
@@ -37,36 +36,35 @@ def train(
         typer.Option(
             "--settings",
             metavar="FILE",
-            help="Settings in TOML or JSON, as dmte tune writes them; options override them.",
+            help="Settings in TOML or JSON, for example of dmte tune; options override them.",
         ),
     ] = None,
     features: FeaturesOption = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same vectors.")] = 0,
+    seed: SeedOption = 0,
     checkpoint_every: Annotated[
         int | None,
         typer.Option(
-            help="Epochs between two checkpoints; 0 for none. By default one is written after the "
-            "first epoch, then as often as costs 5 % of the time."
+            help="Epochs between checkpoints; 0 for none. Default: after the first epoch, then "
+            "as often as costs 5 % of the time."
         ),
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume from the checkpoint of an interrupted run.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Train even if memory seems too small.")
+        bool, typer.Option("--force", help="Train even if memory seems insufficient.")
     ] = False,
     threads: Annotated[
-        int | None,
-        typer.Option(help="Threads of each process; by default all."),
+        int | None, typer.Option(help="Threads of each process. Default: all.")
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(help="Number of processes on this host that share the work.")
+        int | None, typer.Option(help="Processes on this host that share the work. Default: 1.")
     ] = None,
     restarts: Annotated[
-        int, typer.Option(help="Maximum number of restarts after a process died.")
+        int, typer.Option(help="Maximum number of restarts after a process dies.")
     ] = 10,
     timeout: Annotated[
-        float, typer.Option(help="Seconds that a process waits for the others in a step.")
+        float, typer.Option(help="Seconds a process waits for the others in a step.")
     ] = 300.0,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -80,7 +78,7 @@ def train(
     chosen = settings_from(
         recipe, variant, settings_file, settings, has_features=features is not None
     )
-    order = TrainJob(
+    job = TrainJob(
         source=source,
         features=features,
         settings=chosen,
@@ -92,4 +90,4 @@ def train(
         quiet=quiet,
         as_json=as_json,
     )
-    run_train(order, ParallelOptions(threads, processes, restarts, timeout))
+    run_train(job, ParallelOptions(threads, processes, restarts, timeout))

@@ -1,18 +1,16 @@
-"""``dmte tune``: a network in, a file of settings for it out."""
+"""``dmte tune``: search for settings of a network and write them to a file."""
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from dmte.cli.network_options import FeaturesOption, JsonOption, NetworkSource, with_network
-from dmte.cli.options import QuietOption
-from dmte.cli.output import print_json
+from dmte.cli.network_options import FeaturesOption, NetworkSource, with_network
+from dmte.cli.options import JsonOption, QuietOption, SeedOption
+from dmte.cli.output import network_facts, print_json
+from dmte.cli.progress import spinner
 from dmte.errors import ConfigError, Interrupted, StorageError
 
 if TYPE_CHECKING:
@@ -26,35 +24,37 @@ DEFAULT_MINUTES = 10.0
 def tune(
     source: NetworkSource,
     out: Annotated[
-        Path | None, typer.Option(help="The file of settings to write, as settings.toml.")
+        Path | None, typer.Option(help="File for the settings, such as settings.toml. Required.")
     ] = None,
     minutes: Annotated[
         float | None,
         typer.Option(
-            help=f"How long it may take, earlier sittings included; {DEFAULT_MINUTES:g} if neither "
-            "this nor --trials is said. Trial 0, the default, runs to its end in any case."
+            help="Time limit, including earlier runs of the search. Trial 0, the default "
+            f"settings, always completes. Default: {DEFAULT_MINUTES:g}, or none with --trials."
         ),
     ] = None,
     trials: Annotated[
-        int | None, typer.Option(help="How many settings to try, those of earlier sittings too.")
+        int | None, typer.Option(help="Number of trials, including those of earlier runs.")
     ] = None,
     splits: Annotated[
-        int, typer.Option(help="On how many splits of the links a trial is judged.")
+        int, typer.Option(help="Number of splits of the links that score a trial.")
     ] = 2,
     features: FeaturesOption = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same trials.")] = 0,
+    seed: SeedOption = 0,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Search settings under which links held back from NETWORK are predicted best.
+    """Search for settings that best predict validation links of NETWORK.
 
-    Writes a file that dmte train --settings takes. The trials are kept beside it: after an
-    interruption the same command goes on. Ctrl-C ends the search, and the best so far is taken.
+    Writes a file for dmte train --settings. The trials are kept beside it, and the same command
+    resumes an interrupted search. Ctrl-C ends the search and keeps the best settings so far.
     """
     if out is None:
-        raise ConfigError("say where the settings go with --out settings.toml")
+        raise ConfigError(
+            "--out FILE is required: the settings to write, such as --out settings.toml"
+        )
     if out.suffix != ".toml":
-        raise ConfigError(f"a file of settings ends in .toml, not as {out} does")
+        raise ConfigError(f"--out must end in .toml, not be {out}")
     if minutes is None and trials is None:
         minutes = DEFAULT_MINUTES
     seconds = None if minutes is None else 60 * minutes
@@ -64,18 +64,12 @@ def tune(
     network = source.open(features=features, quiet=quiet)
     name = f"{source.network or 'tables'}{'' if features is None else f' with {features}'}"
     with Search(network, seed, num_splits=splits, journal=journal_of(out)) as search:
-        refuse_foreign(out, search)
+        check_replaceable(out, search)
         outcome = run(search, trials, seconds, quiet=quiet)
         write(out, settings_text(outcome.settings, notes(outcome, network, name)), search)
     if as_json:
-        about = {
-            "vertices": network.num_vertices,
-            "edges": len(network.edges),
-            "directed": network.directed,
-            "fingerprint": outcome.network,
-        }
         files = {"file": str(out), "journal": str(journal_of(out))}
-        print_json(files | outcome.to_dict() | {"network": about})
+        print_json(files | outcome.to_dict() | {"network": network_facts(network)})
         return
     print("\n".join(summary(outcome, network)))
     more = "" if features is None else f"--features {features} "
@@ -85,40 +79,52 @@ def tune(
 
 
 def run(search: "Search", trials: int | None, seconds: float | None, *, quiet: bool) -> "Outcome":
-    """Make the trials and the check, show them, and return what was found."""
+    """Run the trials and the check, and show them."""
     show = Show(search, seconds, quiet=quiet)
-    show.resumed()
-    with show.ended_by_ctrl_c():
-        for trial in search.run(trials=trials, seconds=seconds):
-            show.trial(trial)
-    with show.cut_by_ctrl_c():
-        for check in search.check():
-            show.check(check)
+    if search.trials:
+        show.line(f"resuming after trial {search.trials[-1].number}")
+    try:
+        with spinner("searching", quiet=quiet):
+            for trial in search.run(trials=trials, seconds=seconds):
+                show.trial(trial)
+    except KeyboardInterrupt as problem:
+        if not search.trials:
+            raise Interrupted("interrupted before the first trial ended") from problem
+        show.line("search ended; press Ctrl-C again to skip the check on fresh splits")
+    try:
+        with spinner("checking the best trial on fresh splits", quiet=quiet):
+            for check in search.check():
+                show.check(check)
+    except KeyboardInterrupt as problem:
+        raise Interrupted(
+            f"interrupted before the check; {search.journal} keeps "
+            f"{_count(len(search.trials))}, and the same command resumes"
+        ) from problem
     return search.outcome()
 
 
 def journal_of(out: Path) -> Path:
-    """Return where the trials of a search are kept."""
+    """File of the trials of a search."""
     return out.with_name(f"{out.name}.trials.jsonl")
 
 
-def refuse_foreign(out: Path, search: "Search") -> None:
-    """Refuse to replace a file that this search has not written, before the search begins.
+def check_replaceable(out: Path, search: "Search") -> None:
+    """Check, before the search begins, that the file is new or was written by this search.
 
     Raises:
-        StorageError: There is one, or the place cannot be a file.
+        StorageError: The file has other content, or is a folder.
     """
     if out.is_dir():
-        raise StorageError(f"{out} is a folder; give the name of a file")
+        raise StorageError(f"{out} is a folder; give a file")
     if out.exists() and not search.has_written(out.read_bytes()):
         raise StorageError(
-            f"{out} exists already and is not, or no longer, what this search wrote; "
-            "give another place"
+            f"{out} exists already and is not, or no longer, as this search wrote it; "
+            "choose another file"
         )
 
 
 def write(out: Path, content: str, search: "Search") -> None:
-    """Put the settings in their place, and remember that they are ours."""
+    """Write the settings and record them as written by this search."""
     from dmte.storage.atomic_file import new_file
 
     data = content.encode()
@@ -128,61 +134,22 @@ def write(out: Path, content: str, search: "Search") -> None:
 
 
 class Show:
-    """How far a search is, on stderr: a line per trial, and a spinner in a terminal."""
+    """Progress of a search on stderr, a line per trial."""
 
     def __init__(self, search: "Search", seconds: float | None, *, quiet: bool) -> None:
         self._search, self._seconds, self._quiet = search, seconds, quiet
-        console = Console(stderr=True)
-        self._status = console.status("") if console.is_terminal and not quiet else None
-
-    def resumed(self) -> None:
-        """Say what there is already."""
-        if self._search.trials:
-            self._line(f"going on after trial {self._search.trials[-1].number}")
 
     def trial(self, trial: "Trial") -> None:
         """Show a trial and the best so far."""
         best = self._search.best
-        self._line(
+        self.line(
             f"trial {trial.number:>3}  {_fate(trial)}  best {100 * best.auc:.1f} "
             f"(trial {best.number}){self._left()}"
         )
 
     def check(self, check: "Check") -> None:
-        """Show how the best compares on a fresh split."""
-        self._line(f"fresh split  best {100 * check.best:.1f}  default {100 * check.default:.1f}")
-
-    @contextmanager
-    def ended_by_ctrl_c(self) -> Iterator[None]:
-        """End the search where the user says so, if anything has been found."""
-        try:
-            with self._spinning("searching"):
-                yield
-        except KeyboardInterrupt as problem:
-            if not self._search.trials:
-                raise Interrupted("interrupted before anything was tried") from problem
-            self._line("search ended; Ctrl-C once more leaves out the check on fresh splits")
-
-    @contextmanager
-    def cut_by_ctrl_c(self) -> Iterator[None]:
-        """Say what is left where the user does not wait for the check."""
-        try:
-            with self._spinning("checking the best on fresh splits"):
-                yield
-        except KeyboardInterrupt as problem:
-            raise Interrupted(
-                f"interrupted before the best was checked; {self._search.journal} keeps "
-                f"{_count(len(self._search.trials))}, and the same command goes on"
-            ) from problem
-
-    @contextmanager
-    def _spinning(self, words: str) -> Iterator[None]:
-        if self._status is None:
-            yield
-            return
-        self._status.update(words)
-        with self._status:
-            yield
+        """Show how the best trial compares on a fresh split."""
+        self.line(f"fresh split  best {100 * check.best:.1f}  default {100 * check.default:.1f}")
 
     def _left(self) -> str:
         if self._seconds is None:
@@ -190,15 +157,16 @@ class Show:
         left = max(0, round(self._seconds - self._search.spent_seconds))
         return f"  {timedelta(seconds=left)} left"
 
-    def _line(self, words: str) -> None:
+    def line(self, message: str) -> None:
+        """Print a line, unless ``--quiet`` is given."""
         if not self._quiet:
-            print(words, file=sys.stderr)
+            print(message, file=sys.stderr)
 
 
 def _fate(trial: "Trial") -> str:
     if trial.problem is not None:
         return "failed  "
-    return f"AUC {100 * trial.auc:4.1f}" + ("" if trial.is_complete else ", given up")
+    return f"AUC {100 * trial.auc:4.1f}" + ("" if trial.is_complete else ", stopped early")
 
 
 def _count(trials: int) -> str:
@@ -208,25 +176,25 @@ def _count(trials: int) -> str:
 
 
 def summary(outcome: "Outcome", network: "TextualNetwork") -> list[str]:
-    """Return what was found, for people."""
+    """The outcome in a few lines."""
     default, best = outcome.default, outcome.best
     lines = [
         f"{network!r}, {_count(outcome.num_trials)}, seed {outcome.seed}",
-        f"default  AUC {100 * default.auc:.1f} on held-back links, "
-        f"{default.seconds_a_fit:.1f} s a training",
+        f"default  AUC {100 * default.auc:.1f} on validation links, "
+        f"{default.seconds_a_fit:.1f} s per training",
     ]
     if outcome.num_trials == 1:
         more = "a search needs more --minutes or --trials"
-        return [*lines, f"nothing else was tried, and the default is kept; {more}"]
+        return [*lines, f"there was no other trial, so the default is kept; {more}"]
     if best is default:
-        return [*lines, "no trial was better than the default, which is kept"]
+        return [*lines, "no trial was better than the default, so the default is kept"]
     fresh = outcome.to_dict()["fresh"]
     return [
         *lines,
-        f"best     AUC {100 * best.auc:.1f} (trial {best.number}), {best.seconds_a_fit:.1f} s a "
-        "training; too high by some, since it was chosen by it",
+        f"best     AUC {100 * best.auc:.1f} (trial {best.number}), {best.seconds_a_fit:.1f} s per "
+        "training; optimistic, because the trial was chosen by it",
         f"fresh    AUC {100 * fresh['best']:.1f} for the best, {100 * fresh['default']:.1f} for "
-        f"the default, on {fresh['splits']} splits that no trial saw",
+        f"the default, on {fresh['splits']} splits that no trial used",
         f"gain     {100 * outcome.gain:+.2f} with a standard error of {100 * outcome.error:.2f}: "
         + _verdict(outcome),
     ]
@@ -234,19 +202,15 @@ def summary(outcome: "Outcome", network: "TextualNetwork") -> list[str]:
 
 def _verdict(outcome: "Outcome") -> str:
     if outcome.is_better:
-        return "better, the best is taken"
-    return f"{'worse' if outcome.is_worse else 'not to be told apart'}, the default is kept"
+        return "better, so the best is kept"
+    return f"{'worse' if outcome.is_worse else 'not significant'}, so the default is kept"
 
 
 def notes(outcome: "Outcome", network: "TextualNetwork", name: str) -> list[str]:
-    """Return how the settings were found, for the head of their file."""
+    """The outcome as comments at the head of the file."""
     what = "The best of a search" if outcome.is_better else "The recommended recipe, kept"
+    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
     return [
-        f"{what} by dmte tune on {_printable(name)}, {outcome.network[:12]}:",
+        f"{what} by dmte tune on {printable}, {outcome.network[:12]}:",
         *summary(outcome, network),
     ]
-
-
-def _printable(name: Any) -> str:
-    """Return the name as one line that a comment can hold."""
-    return "".join(letter if letter.isprintable() else "?" for letter in str(name))

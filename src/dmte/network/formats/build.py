@@ -19,7 +19,7 @@ from dmte.network.formats.columns import (
     listed,
 )
 from dmte.network.formats.edge_rows import ends_as_vertices, find_id, read_edges, read_links
-from dmte.network.formats.table import Table, name_in, names_in, several, shown
+from dmte.network.formats.table import Table, parse_id, parse_ids, parse_list, shown
 from dmte.network.textual_network import TextualNetwork
 
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";", "。", "！", "？")
@@ -117,13 +117,13 @@ def labels_from_table(
     labels: list[frozenset[str]] = [frozenset()] * len(ids)
     for name, row in rows.items():
         position = find_id(positions, name, table.place(row), "id", "the network")
-        labels[position] = frozenset(several(table, row, "label", cells[row]))
+        labels[position] = frozenset(parse_list(table, row, "label", cells[row]))
     return tuple(labels)
 
 
 def _positions(vertices: Table, column: str) -> dict[str, int]:
     positions: dict[str, int] = {}
-    for row, name in enumerate(names_in(vertices, column, "id")):
+    for row, name in enumerate(parse_ids(vertices, column, "id")):
         if not name:
             raise NetworkError(f"{vertices.place(row)}: the id is empty; every vertex needs one")
         if positions.setdefault(name, row) != row:
@@ -146,7 +146,7 @@ def _cells(vertices: Table, column: str | None, what: str) -> list[str]:
     if column is None:
         return [""] * vertices.num_rows
     return [
-        str(value) if isinstance(value, str) else name_in(vertices, row, what, value)
+        str(value) if isinstance(value, str) else parse_id(vertices, row, what, value)
         for row, value in enumerate(vertices.cells(column))
     ]
 
@@ -168,6 +168,6 @@ def _labels(vertices: Table, column: str | None) -> tuple[frozenset[str], ...] |
         return None
     cells = enumerate(vertices.cells(column))
     shared: dict[frozenset[str], frozenset[str]] = {}  # Equal sets share memory.
-    found = (frozenset(several(vertices, row, "label", value)) for row, value in cells)
+    found = (frozenset(parse_list(vertices, row, "label", value)) for row, value in cells)
     labels = tuple(shared.setdefault(classes, classes) for classes in found)
     return labels if any(labels) else None

@@ -13,10 +13,10 @@ from dmte.network.formats.columns import Columns, EdgeColumns, find_edge_columns
 from dmte.network.formats.table import (
     Table,
     is_list,
-    names_in,
-    names_of_cells,
+    parse_batch,
+    parse_ids,
+    parse_list,
     parse_weight,
-    several,
     shown,
 )
 from dmte.runtime.spelling import unknown_id_message
@@ -59,7 +59,7 @@ def read_links(
     pairs: dict[tuple[int, int], tuple[int, int]] = {}
     num_links = num_outside = 0
     for source, value in enumerate(_cells_of_links(vertices, column, columns)):
-        for name in several(vertices, source, "link", value):
+        for name in parse_list(vertices, source, "link", value):
             num_links += 1
             if vertices.open_links and name not in positions:
                 num_outside += 1
@@ -108,7 +108,7 @@ def _end_positions(
         try:  # Most cells need no conversion.
             ends = np.fromiter(map(at, cells), np.int64, len(cells))
         except (KeyError, TypeError):
-            names = names_of_cells(edges, cells, what, first)
+            names = parse_batch(edges, cells, what, first)
             if not all(name and name in positions for name in names):
                 _raise_for_ends(edges, what, column, positions, origin)
             ends = np.fromiter(map(at, names), np.int64, len(names))
@@ -121,7 +121,7 @@ def _raise_for_ends(
     edges: Table, what: str, column: str, positions: Mapping[str, int], origin: str
 ) -> None:
     """Raise for the first empty end of all rows, or else for the first unknown one."""
-    names = names_in(edges, column, what)
+    names = parse_ids(edges, column, what)
     _check_not_empty(edges, what, names)
     unknown = next(row for row, name in enumerate(names) if name not in positions)
     find_id(positions, names[unknown], edges.place(unknown), what, origin)
@@ -138,8 +138,8 @@ def _check_header(edges: Table, found: EdgeColumns, positions: Mapping[str, int]
 
 
 def _ends(edges: Table, found: EdgeColumns) -> tuple[list[str], list[str]]:
-    sources = names_in(edges, found.source, "source")
-    targets = names_in(edges, found.target, "target")
+    sources = parse_ids(edges, found.source, "source")
+    targets = parse_ids(edges, found.target, "target")
     for what, names in (("source", sources), ("target", targets)):
         _check_not_empty(edges, what, names)
     return sources, targets

@@ -1,7 +1,7 @@
 """The front matter of a Markdown file: YAML between ``---`` at its top.
 
-Only the names in ``NAMES`` are read; their values are a text, a list of texts, or texts separated
-by commas. Every scalar is text: ``1.0`` and ``2024-01-02`` stay as they are written.
+Only the names in ``NAMES`` are read. A value is a text, a list of texts, or texts separated by
+commas. Scalars are not converted: ``1.0`` and ``2024-01-02`` remain text.
 """
 
 import re
@@ -24,21 +24,19 @@ NAMES: Mapping[str, str] = MappingProxyType(
         "aliases": "aliases",
     }
 )
-"""The names that are read, and the part of a note that each one gives."""
+"""Names in a front matter, and the part of a note that each one sets."""
 
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
-DEEPEST = 100
-"""Lists within lists that a front matter may have; with many more, libyaml takes long."""
-
+MAX_DEPTH = 100
+"""Maximum depth of nested lists; libyaml is slow with many more."""
 NULLS, QUOTES = frozenset({"", "~", "null", "Null", "NULL"}), frozenset({"'", '"'})
-
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml is not in every build of PyYAML.
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # Some builds of PyYAML lack libyaml.
 
 
 @dataclass(frozen=True, slots=True)
 class FrontMatter:
-    """The values that a front matter gives to ``NAMES``."""
+    """Parsed front matter."""
 
     values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     problem: str = ""
@@ -46,9 +44,9 @@ class FrontMatter:
 
 
 def split_front_matter(source: str) -> tuple[FrontMatter, str]:
-    r"""Return the front matter, and the text below it.
+    r"""The front matter and the text below it.
 
-    A block that is not a mapping, such as a paragraph between two rules, belongs to the text.
+    A block that is not a mapping, such as a paragraph between two rules, is text.
 
     >>> front, text = split_front_matter("---\ntags: [a, 'b c']\ntitle: 2024-01-02\n---\nText")
     >>> front.values, text
@@ -65,7 +63,7 @@ def split_front_matter(source: str) -> tuple[FrontMatter, str]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1  # The first line is ---.
         return FrontMatter(problem=f"line {line}: {error.problem}"), body
-    except (yaml.YAMLError, ValueError, OverflowError):  # The last two for what is not Unicode.
+    except (yaml.YAMLError, ValueError, OverflowError):  # The last two: not Unicode.
         return FrontMatter(problem="line 1: it has characters that YAML does not allow"), body
     if root is None:
         return FrontMatter(), body
@@ -75,14 +73,14 @@ def split_front_matter(source: str) -> tuple[FrontMatter, str]:
 
 
 class _Pairs(list[Any]):
-    """The keys and values of a mapping, in turn."""
+    """Keys and values of a mapping, alternating."""
 
 
 def _build(events: Iterable[Any]) -> Any:
-    """Return the root of a document: a scalar event, a list, ``_Pairs``, or None without any.
+    """The root of a document: a scalar event, a list, ``_Pairs``, or None if it is empty.
 
-    PyYAML's own ``compose`` recurses, and lists nested ten thousand deep end the process.
-    An alias is the value itself, so aliases within aliases take no memory.
+    PyYAML's ``compose`` recurses, and ten thousand nested lists crash the process. An alias
+    is the value itself, so nested aliases take no memory.
     """
     open_values: list[list[Any]] = [[]]
     anchors: dict[str | None, Any] = {}
@@ -94,14 +92,14 @@ def _build(events: Iterable[Any]) -> Any:
             open_values[-1].append(value)
             if isinstance(event, yaml.CollectionStartEvent):
                 open_values.append(value)
-                _check(event, len(open_values) <= DEEPEST, "lists are nested too deeply")
+                _check(event, len(open_values) <= MAX_DEPTH, "lists are nested too deeply")
     return next(iter(open_values[0]), None)
 
 
 def _value(event: Any, anchors: dict[str | None, Any]) -> Any:
-    """Return the value that begins with this event."""
+    """The value that begins with this event."""
     if isinstance(event, yaml.AliasEvent):
-        _check(event, event.anchor in anchors, f"no anchor is called {event.anchor!r}")
+        _check(event, event.anchor in anchors, f"unknown anchor {event.anchor!r}")
         return anchors[event.anchor]
     value: Any = event
     if isinstance(event, yaml.CollectionStartEvent):
@@ -128,7 +126,7 @@ def _known_values(root: _Pairs) -> dict[str, tuple[str, ...]]:
 
 
 def _texts(name: str, value: Any) -> list[str]:
-    """Return a scalar, or the scalars of a list, as they are written: ``yes`` stays ``yes``."""
+    """A scalar, or the scalars of a list, as written."""
     if type(value) is list:
         return [_text(item) for item in value if isinstance(item, yaml.ScalarEvent)]
     if not isinstance(value, yaml.ScalarEvent):

@@ -9,37 +9,24 @@ from urllib.parse import unquote
 from dmte.network.formats.front_matter import split_front_matter
 
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^\n]*)")
-
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)|%%.*?%%", re.DOTALL)
-
 _TICKS = re.compile("`+")
-
-_SET_ASIDE = re.compile("\0(\\d+)\0")
-
+_MARK = re.compile("\0(\\d+)\0")
 _WIKI = re.compile(r"(!?)\[\[([^\[\]\n|]*+)(?:\|([^\[\]\n]*+))?\]\]")
-
 _TITLE = r"(?:\s+(?:\"[^\"\n]*+\"|'[^'\n]*+'|\([^()\n]*+\)))?"
-
 _INLINE = re.compile(
     r"(?<!\\)!?\[((?:[^\[\]]|\[[^\[\]]{0,200}+\]){0,400}+)\]"
     r"\(\s*+(<[^<>\n]*+>|[^\s()<>]*+(?:\([^\s()]*+\)[^\s()]*+)*+)" + _TITLE + r"\s*+\)"
 )
-
 _DEFINITION = re.compile(
     r"^ {0,3}\[(?!\^)([^\[\]\n]{1,1000}+)\]:[ \t]*+(<[^<>\n]*+>|\S++)" + _TITLE + r"[ \t]*+$",
     re.MULTILINE,
 )
-
 _REFERENCE = re.compile(r"!?\[([^\[\]]{1,1000}+)\](?:\[([^\[\]]{0,1000}+)\])?")
-
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(\S.*)$", re.MULTILINE)
-
 _UNDERLINED = re.compile(r"^ {0,3}(\S[^\n]*)\n {0,3}(?:={2,}|-{2,})[ \t]*$", re.MULTILINE)
-
 _TAG = re.compile(r"(?<![^\s(,;])#([\w/-]*[^\W\d][\w/-]*)")
-
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|//")
-
 _MARKUP = (
     (re.compile(r"^[ \t>]*(?:(?:[-=*_|:+][ \t]*){3,}|=+|:::.*)$", re.MULTILINE), " "),
     (re.compile(r"^import [^\n]+ from ['\"][^\n]*$", re.MULTILINE), ""),  # of MDX
@@ -49,36 +36,36 @@ _MARKUP = (
     (re.compile(r"</?[A-Za-z][^<>]{0,2000}>|\bhttps?://\S+|\{[#:][^{}\n]*\}"), " "),
     (re.compile(r"(?<!\\)(?:\*+|[|`])|~~|==|(?<!\w)_+|(?<!_)_++(?!\w)"), ""),
 )
-"""What of Markdown is no word, and what takes its place, in this order."""
+"""Markup and its replacement, applied in this order."""
 
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where a link leads, as it is written."""
+    """A link as it is written."""
 
     target: str
     wiki: bool
-    """Whether it is written in double brackets and meant by name, not by place."""
+    """Whether it is a wiki link, in double brackets: a name instead of a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What a Markdown file says."""
+    """The content of a Markdown file."""
 
     title: str
-    """Its title in the front matter, or its first heading; empty without both."""
+    """The title in the front matter, or the first heading; empty without both."""
     text: str
     labels: tuple[str, ...]
     aliases: tuple[str, ...]
     links: tuple[Link, ...]
     problem: str = ""
-    """Why its front matter cannot be read; empty if it can."""
+    """Why the front matter cannot be read; empty if it can."""
 
 
 def parse_note(source: str) -> Note:
-    r"""Return what a Markdown file says.
+    r"""Parse a Markdown file.
 
     >>> note = parse_note("# Trees\nA *tree* is a [graph](graph.md), see [[cycle|cycles]]. #math")
     >>> note.title, note.text, note.labels
@@ -88,13 +75,13 @@ def parse_note(source: str) -> Note:
     """
     front, body = split_front_matter(source.replace("\r\n", "\n").replace("\r", "\n"))
     about = front.values
-    body, spans = _set_code_spans_aside(_without_code_blocks(body))
+    body, spans = _mark_code_spans(_without_code_blocks(body))
     links, body = _take_links(_COMMENT.sub(" ", body), spans)
     title, body = _take_title(" ".join(about.get("title", ())), body)
     tags = [tag.strip("/") for tag in _TAG.findall(body)]
     return Note(
-        title=_put_back(_plain(title), spans),
-        text=_put_back(_plain(_TAG.sub(r"\1", body)), spans),
+        title=_restore(_plain(title), spans),
+        text=_restore(_plain(_TAG.sub(r"\1", body)), spans),
         labels=tuple(dict.fromkeys([*about.get("tags", ()), *tags])),
         aliases=about.get("aliases", ()),
         links=tuple(dict.fromkeys(links)),
@@ -103,7 +90,7 @@ def parse_note(source: str) -> Note:
 
 
 def _without_code_blocks(text: str) -> str:
-    """Return the text without what stands between fences; one left open runs to the end."""
+    """Remove fenced blocks; an unclosed fence runs to the end."""
     kept, fence = [], ""
     for line in text.split("\n"):
         found = _FENCE.match(line)
@@ -117,10 +104,10 @@ def _without_code_blocks(text: str) -> str:
     return "\n".join(kept)
 
 
-def _set_code_spans_aside(text: str) -> tuple[str, list[str]]:
-    """Return the text with a mark for every code span, and the spans' words.
+def _mark_code_spans(text: str) -> tuple[str, list[str]]:
+    """Replace every code span by a mark; return the text and the spans.
 
-    A span ends at the next run of as many backticks as it began with, within its paragraph.
+    A span ends at the next run of equally many backticks in its paragraph.
     """
     spans: list[str] = []
     parts, end = [], 0
@@ -140,16 +127,16 @@ def _set_code_spans_aside(text: str) -> tuple[str, list[str]]:
     return "".join([*parts, text[end:]]), spans
 
 
-def _put_back(text: str, spans: list[str]) -> str:
-    return " ".join(_SET_ASIDE.sub(lambda found: spans[int(found[1])], text).split())
+def _restore(text: str, spans: list[str]) -> str:
+    return " ".join(_MARK.sub(lambda found: spans[int(found[1])], text).split())
 
 
 def _take_links(text: str, spans: list[str]) -> tuple[list[Link], str]:
-    """Return the links of a text, and the text with their words in their places."""
+    """The links of a text, and the text with each link replaced by its words."""
     links: list[Link] = []
 
     def normal(name: str) -> str:
-        return _put_back(name, spans).casefold()
+        return _restore(name, spans).casefold()
 
     def take_wiki(found: re.Match[str]) -> str:
         target = found[2].replace("\\", "").split("#")[0].strip()
@@ -158,14 +145,14 @@ def _take_links(text: str, spans: list[str]) -> tuple[list[Link], str]:
         return "" if found[1] else found[3] or target.rpartition("/")[2]
 
     def take_inline(found: re.Match[str]) -> str:
-        links.extend(_leading_to(found[2]))
+        links.extend(_file_links(found[2]))
         return _INLINE.sub(take_inline, found[1])
 
     def take_reference(found: re.Match[str]) -> str:
         name = normal(found[2] or found[1])
         if name not in places:
             return found[0]
-        links.extend(_leading_to(places[name]))
+        links.extend(_file_links(places[name]))
         return found[1]
 
     text = _WIKI.sub(take_wiki, text)
@@ -176,8 +163,8 @@ def _take_links(text: str, spans: list[str]) -> tuple[list[Link], str]:
     return links, text
 
 
-def _leading_to(destination: str) -> Iterator[Link]:
-    """Yield the link to another file, if the destination is one and no web address."""
+def _file_links(destination: str) -> Iterator[Link]:
+    """Yield the link if its destination is another file, not a web address."""
     destination = destination.removeprefix("<").removesuffix(">")
     target = unquote(destination.split("#")[0].split("?")[0]).strip()
     if target and not _SCHEME.match(destination):
@@ -185,7 +172,7 @@ def _leading_to(destination: str) -> Iterator[Link]:
 
 
 def _take_title(title: str, body: str) -> tuple[str, str]:
-    """Return the title, and the body without it where it is the first heading."""
+    """The title, and the body without it if it is the first heading."""
     found = min(
         filter(None, (_HEADING.search(body), _UNDERLINED.search(body))),
         key=lambda heading: heading.start(),

@@ -1,7 +1,7 @@
-"""A table, and what a cell of it says: an id, several labels or links, a weight.
+"""Tables, and parsing of their cells: ids, lists of labels or links, and weights.
 
-An id is any string, and a number stands for its plain spelling: 7.0, as data frames make of 7, is
-"7". Whatever a cell holds that is none of this is refused with the place of its row.
+An id is a string. A number becomes its plain spelling: 7.0, as data frames store 7, is "7". Other
+cells raise an error with the place of the row.
 """
 
 import json
@@ -17,17 +17,15 @@ from typing import Any, SupportsFloat, TypeVar
 
 from dmte.errors import NetworkError
 
-SEPARATOR = ";"  # Between several labels or links in one cell of a CSV or TSV.
-
-LARGEST_EXACT = 2**53  # Beyond it a double skips integers, so an id may have lost its last digits.
+SEPARATOR = ";"  # Between labels or links in one cell of a CSV or TSV.
+LARGEST_EXACT = 2**53  # Beyond it a double skips integers, so an id may have lost digits.
 
 _shorten = Repr()
-
 _shorten.maxstring = _shorten.maxother = _shorten.maxlong = 60
 
 
 class LazyColumns(Mapping[str, Sequence[object]]):
-    """Columns that are made only when asked for: a wide table costs what is used of it."""
+    """Columns that are read on access, so that a wide table costs only the columns in use."""
 
     def __init__(self, names: Iterable[str], read: Callable[[str], Sequence[object]]) -> None:
         self._names = tuple(names)
@@ -50,19 +48,19 @@ class Table:
     """Named columns of equal length that know where each row came from."""
 
     name: str
-    """What errors call it: a file's path, or "the edges frame"."""
+    """Name in errors: the path of a file, or "the edges frame"."""
     columns: Mapping[str, Any]
-    """The cells of every column, a sequence; None where there is nothing."""
+    """The cells of every column; None if a cell is empty."""
     place: Callable[[int], str]
-    """Where a row, counted from 0, came from: "edges.csv, line 7"."""
+    """Place of a row, counted from 0, such as "edges.csv, line 7"."""
     delimited: bool = False
-    """Whether it is a CSV or TSV: all cells are strings, and its header line may be missing."""
+    """Whether this is a CSV or TSV: all cells are strings, and the header may be missing."""
     open_links: bool = False
-    """Whether links may lead to what is not in it, as those of a part of a literature do."""
+    """Whether links may lead outside the table, as citations of a part of a literature do."""
     batches: Callable[[str], Iterator[Sequence[object]]] | None = None
-    """The cells of a column a batch of rows at a time, where they need not be held all at once."""
+    """Reads a column in batches of rows, without holding all of it."""
     known_rows: int | None = None
-    """The number of rows, where it is known without reading a column."""
+    """The number of rows, if known without reading a column."""
 
     @property
     def num_rows(self) -> int:
@@ -72,25 +70,25 @@ class Table:
         return len(next(iter(self.columns.values()), ()))
 
     def parts(self, column: str) -> Iterator[Sequence[object]]:
-        """Yield the cells of a column, a batch at a time if that can be done."""
+        """Yield the cells of a column in batches, if the table has any."""
         if self.batches is None:
             yield self.columns[column]
         else:
             yield from self.batches(column)
 
     def cells(self, column: str) -> Iterator[object]:
-        """Yield the cells of a column one by one, with as few in memory as can be done."""
+        """Yield the cells of a column one by one."""
         return chain.from_iterable(self.parts(column))
 
 
 def parse_weight(value: object, place: Callable[[int], str], row: int) -> float:
-    """Return the weight s_ij that a cell holds.
+    """Parse the weight s_ij in a cell.
 
     >>> parse_weight("2.5", "line {}".format, 7)
     2.5
 
     Raises:
-        NetworkError: It is not a positive, finite number.
+        NetworkError: The cell is not a positive, finite number.
     """
     weight = _number(value)
     if weight > 0 and math.isfinite(weight):
@@ -110,41 +108,41 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def several(table: Table, row: int, what: str, value: object) -> list[str]:
-    """Return the names in a cell that may hold none, one, or several."""
+def parse_list(table: Table, row: int, what: str, value: object) -> list[str]:
+    """Parse a cell with any number of ids, labels or links."""
     if type(value) is str and not table.delimited:  # Most labels.
         return [name] if (name := value.strip()) else []
     if table.delimited and isinstance(value, str):
         value = value.split(SEPARATOR)
     cells = list(value) if isinstance(value, Iterable) and is_list(value) else [value]
-    names = [name for name in (name_in(table, row, what, cell) for cell in cells) if name]
-    # The order of a set changes from run to run.
+    names = [name for name in (parse_id(table, row, what, cell) for cell in cells) if name]
+    # The order of a set varies between runs.
     return sorted(names) if isinstance(value, Set) else names
 
 
 def is_list(value: object) -> bool:
-    """Return whether a cell holds several things."""
+    """Whether a cell is a list of values."""
     return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
-def names_in(table: Table, column: str, what: str) -> list[str]:
-    """Return a column as ids, the empty string where there is nothing."""
+def parse_ids(table: Table, column: str, what: str) -> list[str]:
+    """Parse a column of ids; an empty cell is the empty string."""
     names: list[str] = []
     for cells in table.parts(column):
-        names += names_of_cells(table, cells, what, len(names))
+        names += parse_batch(table, cells, what, len(names))
     return names
 
 
-def names_of_cells(table: Table, cells: Sequence[object], what: str, first: int) -> list[str]:
-    """Return the cells of a column from row ``first`` on as ids."""
+def parse_batch(table: Table, cells: Sequence[object], what: str, first: int) -> list[str]:
+    """Parse a batch of ids that begins at row ``first``."""
     return [
-        value.strip() if type(value) is str else name_in(table, row, what, value)
+        value.strip() if type(value) is str else parse_id(table, row, what, value)
         for row, value in enumerate(cells, start=first)
     ]
 
 
-def name_in(table: Table, row: int, what: str, value: object) -> str:
-    """Return a cell as an id, label or link; the empty string when there is nothing in it."""
+def parse_id(table: Table, row: int, what: str, value: object) -> str:
+    """Parse an id, label or link; an empty cell is the empty string."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -168,30 +166,25 @@ def name_in(table: Table, row: int, what: str, value: object) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value for an error, shortened and on one line."""
+    """A value for an error message, shortened and on one line."""
     return " ".join(_shorten.repr(value).split())
 
 
 Row = TypeVar("Row")
 
-BATCH = 1 << 10  # Rows that are packed together; with many more, Python looks for garbage in them.
-
-FEW = 64  # Cells that are not worth packing.
-
-LONG = 100  # Characters of a string, from which on it takes about as much packed.
-
-DEEP = 16  # Lists within lists up to which JSON is sure to be read again.
-
-SPARSE = 8  # Times as many cells as records fill, from which on these are kept as they are.
-
+BATCH = 1 << 10  # Rows packed together; with many more, Python's garbage collector scans them.
+FEW = 64  # Below this number of cells, packing is not worth it.
+LONG = 100  # Mean characters of strings from which packing saves nothing.
+DEEP = 16  # Nesting of lists up to which JSON can always be read again.
+SPARSE = 8  # Ratio of cells to filled cells above which records are kept as they are.
 STRINGS, NESTED = frozenset({str, type(None)}), frozenset({list, dict})
 
 
 class PackedColumns:
-    """Columns in batches of rows, with the line that each row came from.
+    """Columns in batches of rows, with the line of each row.
 
-    They are packed as JSON, which keeps every value as it was. pyarrow packs three times as fast
-    in 10 % more memory, but turns 1 into 1.0 beside 2.5 and gives all records the same keys.
+    Batches are packed as JSON, which preserves every value. pyarrow is three times as fast with
+    10 % more memory, but turns 1 into 1.0 next to 2.5, and gives all records the same keys.
     """
 
     def __init__(self) -> None:
@@ -199,12 +192,12 @@ class PackedColumns:
         self._batches: list[tuple[int, Mapping[str, Any]]] = []
 
     def add(self, lines: Sequence[int], columns: Mapping[str, Sequence[object]]) -> None:
-        """Add rows by their columns, each with a cell per row."""
+        """Add rows, given as columns."""
         self._lines.extend(lines)
         self._batches.append((len(lines), {name: _pack(columns[name]) for name in columns}))
 
     def add_records(self, lines: Sequence[int], records: Sequence[Mapping[str, object]]) -> None:
-        """Add rows that name their cells; where a name is missing there is nothing."""
+        """Add rows, given as records; a missing key is an empty cell."""
         names = dict.fromkeys(chain.from_iterable(records))
         columns = LazyColumns(names, lambda name: [record.get(name) for record in records])
         if len(names) * len(records) <= SPARSE * sum(map(len, records)):
@@ -215,20 +208,20 @@ class PackedColumns:
 
     @property
     def num_rows(self) -> int:
-        """The number of rows so far."""
+        """Number of rows so far."""
         return len(self._lines)
 
     def names(self) -> list[str]:
-        """Return the names of all columns, in the order they came up."""
+        """Names of all columns, in order of appearance."""
         return list(dict.fromkeys(chain.from_iterable(columns for _, columns in self._batches)))
 
     def parts(self, column: str) -> Iterator[Sequence[object]]:
-        """Yield the cells of a column, a batch of rows at a time."""
+        """Yield the cells of a column in batches."""
         for num_rows, columns in self._batches:
             yield _unpack(columns[column]) if column in columns else [None] * num_rows
 
     def table(self, name: str, names: Iterable[str], **about: Any) -> Table:
-        """Return the columns called ``names`` as the table of the file called ``name``."""
+        """Table of the columns ``names``, of the file ``name``."""
         return Table(
             name=name,
             columns=LazyColumns(names, lambda column: [*chain.from_iterable(self.parts(column))]),
@@ -240,14 +233,14 @@ class PackedColumns:
 
 
 def batches_of(rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[list[int], list[Row]]]:
-    """Yield rows that come with their lines a batch at a time, lines and rows apart."""
+    """Split numbered rows into batches of line numbers and rows."""
     numbered = iter(rows)
     while batch := [*islice(numbered, BATCH)]:
         yield [line for line, _ in batch], [row for _, row in batch]
 
 
 def _pack(cells: Sequence[object]) -> Sequence[object]:
-    """Return cells in little room, or as they are where that would gain nothing."""
+    """Pack cells, or return them unchanged if packing saves nothing."""
     kinds = set(map(type, cells))
     if len(cells) < FEW or (kinds <= STRINGS and _are_long(cells)):
         return cells
@@ -257,7 +250,7 @@ def _pack(cells: Sequence[object]) -> Sequence[object]:
 
 
 def _unpack(packed: Sequence[object]) -> Sequence[object]:
-    """Return the cells that were packed.
+    """Unpack cells.
 
     >>> cells = ["a", None, 7, 7.0, True, {"a": [None]}] * 50
     >>> _pack(cells)[:20], _unpack(_pack(cells)) == cells
@@ -274,9 +267,9 @@ def _are_long(strings: Sequence[Any]) -> bool:
 
 
 def _is_shallow(cells: Sequence[object]) -> bool:
-    """Return whether lists and objects in cells hold each other a few times at most.
+    """Whether lists and objects in cells are nested at most ``DEEP`` times.
 
-    How deep JSON may be depends on how deep the calls are at the time it is read.
+    The depth that JSON can have depends on the depth of calls when it is read.
     """
     level: list[Any] = [cell for cell in cells if isinstance(cell, list | dict)]
     for _ in range(DEEP):
