@@ -24,7 +24,8 @@ from dmte.errors import ConfigError, NetworkError, UnknownVertexError
 from dmte.estimator import Dmte
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.settings import PAPER, Settings
+from dmte.recipes import PAPER
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
 

@@ -17,12 +17,10 @@ from dmte.diffusion.transition import TRANSITIONS
 from dmte.errors import ConfigError
 from dmte.evaluation import PROTOCOLS
 from dmte.plotting.map import TITLES
+from dmte.recipes import PAPER, RECIPES, VARIANTS
 from dmte.settings import (
     ENCODER_TRAITS,
-    PAPER,
     PARTS,
-    RECIPES,
-    VARIANTS,
     WORD_SETTINGS,
     Encoder,
     ObjectiveWeights,

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from dmte.errors import ConfigError
-from dmte.settings import PAPER, VARIANTS, ObjectiveWeights, Settings
+from dmte.recipes import PAPER, VARIANTS
+from dmte.settings import ObjectiveWeights, Settings
 from dmte.settings_file import change_settings, read_settings, settings_text
 
 

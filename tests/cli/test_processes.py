@@ -20,7 +20,7 @@ from dmte.distributed.group import ProcessGroup
 from dmte.distributed.launcher import supervise
 from dmte.embedding.embedding import Embedding
 from dmte.network import read_network
-from dmte.settings import PAPER
+from dmte.recipes import PAPER
 from dmte.storage.codec import decode_json
 from dmte.storage.folder import is_stored, read_parts
 from dmte.training.run import TrainingRun

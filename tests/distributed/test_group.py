@@ -39,7 +39,8 @@ from dmte.kernels.row_norms import divided_rows, unit_rows
 from dmte.kernels.sparse import SparseMatrix
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.settings import PAPER, RECIPES, VARIANTS, Settings
+from dmte.recipes import PAPER, RECIPES, VARIANTS
+from dmte.settings import Settings
 from dmte.training.checkpoint import load_checkpoint, save_checkpoint
 from dmte.training.run import TrainingRun
 
@@ -166,7 +167,7 @@ def test_more_processes_than_columns_are_refused(
 
     assert (
         together(3, start)
-        == ["3 processes cannot share 2 columns; start fewer, or ask for a larger dim"] * 3
+        == ["3 processes cannot share 2 columns; use fewer processes or a larger dim"] * 3
     )
 
 

@@ -14,7 +14,8 @@ from dmte.inference.paths import common_neighbors, strongest_routes
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.settings import PAPER, VARIANTS, Settings
+from dmte.recipes import PAPER, VARIANTS
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 
 RECIPES = {

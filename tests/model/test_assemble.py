@@ -18,7 +18,7 @@ from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.settings import Settings
-from dmte.training.auto_settings import MIN_JUDGING, POWERS, choose_degree_power
+from dmte.training.auto_settings import MIN_POWER_EDGES, POWERS, choose_degree_power
 from dmte.training.method import DmteMethod
 
 STRETCHED = Settings(dim=32, epochs=1, degree_power=0.5)
@@ -102,7 +102,7 @@ def test_every_training_has_a_say() -> None:
 
 def test_a_few_edges_choose_nothing() -> None:
     unit, lengths = judged(power=0.8)
-    few = MIN_JUDGING - 1
+    few = MIN_POWER_EDGES - 1
     cut = [PairScores(one.edges[:few], one.non_edges) for one in (unit, lengths)]
     assert choose_degree_power([(cut[0], cut[1])]) == 0.0
     cut = [PairScores(one.edges[: few + 1], one.non_edges) for one in (unit, lengths)]

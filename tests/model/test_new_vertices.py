@@ -14,7 +14,8 @@ from dmte.errors import DmteWarning, NetworkError
 from dmte.model.build import embed_network
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.settings import PAPER, VARIANTS, Settings
+from dmte.recipes import PAPER, VARIANTS
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 
 RECIPES = {

@@ -10,7 +10,7 @@ from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.settings import VARIANTS
+from dmte.recipes import VARIANTS
 from dmte.training.method import DmteMethod
 
 

@@ -14,7 +14,7 @@ from dmte.cli import main
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
 from dmte.network import TextualNetwork, read_network
-from dmte.settings import PAPER
+from dmte.recipes import PAPER
 from dmte.storage.codec import decode_json
 from dmte.storage.folder import read_parts
 from dmte.training import checkpoint

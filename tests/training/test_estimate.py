@@ -10,8 +10,8 @@ from synthetic import LargeTopics
 
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
-from dmte.settings import PAPER
-from dmte.training.estimate import Sizes, memory_bytes, refuse_too_large
+from dmte.recipes import PAPER
+from dmte.training.estimate import Sizes, memory_bytes, check_memory
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
@@ -45,7 +45,8 @@ import torch
 from pathlib import Path
 from dataclasses import replace
 from dmte.runtime.memory import release_freed_memory
-from dmte.settings import PAPER, Settings
+from dmte.recipes import PAPER
+from dmte.settings import Settings
 from dmte.training.estimate import Sizes, memory_bytes
 from dmte.runtime.memory import resident_bytes
 from synthetic import LargeTopics
@@ -78,10 +79,10 @@ def test_what_does_not_fit_is_refused_with_settings_that_do(
     ):
         monkeypatch.setattr("dmte.training.estimate.available_bytes", lambda known=available: known)
         with pytest.raises(TrainingError, match=message):
-            refuse_too_large(planted, settings)
+            check_memory(planted, settings)
     for enough in (2 * needed, None):
         monkeypatch.setattr("dmte.training.estimate.available_bytes", lambda known=enough: known)
-        refuse_too_large(planted, settings)
+        check_memory(planted, settings)
 
 
 def test_processes_divide_what_is_as_wide_as_the_vectors_and_not_the_rest() -> None:
@@ -94,7 +95,7 @@ def test_processes_divide_what_is_as_wide_as_the_vectors_and_not_the_rest() -> N
         tokens=0,
         folds=1,
         auto_word_weights=False,
-        judging=0,
+        validation_edges=0,
     )
     alone = memory_bytes(sizes, PAPER)
     elsewhere = memory_bytes(sizes, PAPER, processes=4)

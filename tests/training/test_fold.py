@@ -11,8 +11,9 @@ from torch.nn.functional import logsigmoid
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.recipes import PAPER
 from dmte.runtime.seeding import generator_for
-from dmte.settings import PAPER, ObjectiveWeights, Settings
+from dmte.settings import ObjectiveWeights, Settings
 from dmte.storage.folder import read_parts
 from dmte.training.edges import SupervisedEdges
 from dmte.training.run import TrainingRun

@@ -18,7 +18,8 @@ from dmte.model.diffusion_maps import Halves, SquareMap
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.settings import PAPER, Settings
+from dmte.recipes import PAPER
+from dmte.settings import Settings
 from dmte.text import LearnedWeights, SpectralWords
 from dmte.training.auto_settings import WIDTHS, auto_word_weights
 from dmte.training.fold import Fold

@@ -13,7 +13,8 @@ from dmte.errors import TrainingError
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork, read_folder
 from dmte.network.synthetic import PlantedTopics
-from dmte.settings import PAPER, VARIANTS, Settings
+from dmte.recipes import PAPER, VARIANTS
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
 

@@ -7,7 +7,8 @@ import torch
 
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
-from dmte.settings import PAPER, Settings
+from dmte.recipes import PAPER
+from dmte.settings import Settings
 from dmte.training import timing
 from dmte.training.run import TrainingRun
 from dmte.training.timing import training_seconds

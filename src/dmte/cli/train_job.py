@@ -43,7 +43,7 @@ from dmte.network import TextualNetwork
 from dmte.settings import Settings
 from dmte.storage.folder import check_writable, is_stored
 from dmte.training.checkpoint import Checkpoints, load_checkpoint
-from dmte.training.estimate import refuse_too_large
+from dmte.training.estimate import check_memory
 from dmte.training.run import EpochReport, TrainingRun
 
 MOST_THREADS = 1024
@@ -200,7 +200,7 @@ def _open_run(
 ) -> TrainingRun:
     if not order.force:
         sizes = {"processes": group.size, "num_local": num_local()}
-        run_on_all(group, lambda: refuse_too_large(network, order.settings, **sizes))
+        run_on_all(group, lambda: check_memory(network, order.settings, **sizes))
     is_left = group.broadcast_string("left" if is_stored(checkpoint) else "") == "left"
     # Of a group over several hosts some may have been started again, and others only now.
     starts_again = group.any(found=is_restart())

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from dmte.network import TextualNetwork
-from dmte.settings import RECIPES, WORD_SETTINGS, Settings
+from dmte.recipes import RECIPES
+from dmte.settings import WORD_SETTINGS, Settings
 
 DEFAULT = "recommended"
 OPEN, OTHERWISE_OPEN = "open", 200  # What is left open, and the width where it cannot be.

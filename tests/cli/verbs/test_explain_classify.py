@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dmte.network import TextualNetwork, read_network
-from dmte.settings import VARIANTS
+from dmte.recipes import VARIANTS
 from dmte.training.method import DmteMethod
 
 jsonschema = pytest.importorskip("jsonschema")

@@ -10,7 +10,7 @@ from dmte.cli.options import QuietOption
 from dmte.cli.output import complete
 from dmte.cli.settings_options import settings_from, with_settings
 from dmte.errors import ConfigError
-from dmte.settings import RECIPES, VARIANTS
+from dmte.recipes import RECIPES, VARIANTS
 
 
 @with_network
