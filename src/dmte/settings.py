@@ -150,7 +150,7 @@ class Settings:
     """Maximum number of words in the vocabulary, the most frequent first. None keeps all."""
     letters: bool | None = None
     """Add character n-grams to the words of spectral texts, to match inflected words. None enables
-    it if half of the texts have fewer than 20 words. The paper uses words only."""
+    it if half of the texts have fewer than 20 words."""
     word_weights: bool | None = None
     """Learn a weight per word of spectral texts, initialised from its IDF. None enables it when
     there are 1 to 999 validation edges; with more it takes time without a gain."""
@@ -295,5 +295,7 @@ class Settings:
         if unknown := set(values) - {setting.name for setting in fields(cls)}:
             raise ConfigError(f"unknown settings: {', '.join(sorted(unknown))}")
         # JSON has neither tuples nor dataclasses.
-        plain = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        plain: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
+        }
         return cls(**plain | {"objective": ObjectiveWeights(**values.get("objective", {}))})

@@ -132,7 +132,7 @@ def test_a_vertex_that_no_text_leaves_is_explained_by_its_own_text(trained: Trai
 def test_unknown_and_equal_vertices_are_refused(trained: TrainedModel) -> None:
     with pytest.raises(UnknownVertexError, match="no vertex 'nobody'"):
         explain(trained, trained.network.ids[0], "nobody")
-    with pytest.raises(ConfigError, match="given twice"):
+    with pytest.raises(ConfigError, match="must be two different vertices"):
         explained(trained, 0, 0)
 
 

@@ -11,7 +11,7 @@ from synthetic import LargeTopics
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
 from dmte.recipes import PAPER
-from dmte.training.estimate import Sizes, memory_bytes, check_memory
+from dmte.training.estimate import Sizes, check_memory, memory_bytes
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 

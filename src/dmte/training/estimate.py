@@ -176,9 +176,7 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     gathered = scored * (2 + settings.num_negatives) * halves * width
     validating = (of_hops + 2 + 2 * halves) * sizes.vertices * width
     pairs = 3 * min(BLOCK, sizes.validation_edges) * halves * width
-    if (
-        sizes.auto_word_weights
-    ):  # Weighted directions and their gradient, X before and after scaling.
+    if sizes.auto_word_weights:  # Weighted directions, their gradient, X unscaled and scaled.
         tables += (2 * sizes.words + sizes.members) * width
         validating += (sizes.words + 2 * sizes.vertices) * width
     states = ENCODERS[settings.encoder].step_numbers(sizes.vertices, sizes.tokens, width)

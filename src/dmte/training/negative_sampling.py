@@ -77,7 +77,7 @@ class NegativeSampler:
         low: Int[Tensor, "batch 1"],
         high: Int[Tensor, "batch 1"],
     ) -> Int[Tensor, "batch negatives"]:
-        """Replace draws that rounding put on an end or on a vertex with share 0 by the next vertex."""
+        """Move draws that rounding put on an end, or on a share of 0, to the next vertex."""
         bad = (drawn == low) | (drawn == high) | (self.noise[drawn] == 0)
         while bool(bad.any()):
             drawn = torch.where(bad, (drawn + 1) % len(self.noise), drawn)

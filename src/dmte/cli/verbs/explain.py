@@ -11,7 +11,8 @@ from dmte.cli.verbs.similar import ModelArgument
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dmte.inference.explain import Explanation, VertexPart, WordPart
+    from dmte.inference.explain import Explanation
+    from dmte.inference.score_parts import VertexPart, WordPart
     from dmte.model.trained_model import TrainedModel
 
 DIGITS = 6
