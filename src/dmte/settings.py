@@ -155,8 +155,7 @@ class Settings:
     """Learn a weight per word of spectral texts, initialised from its IDF. None enables it when
     there are 1 to 999 validation edges; with more it takes time without a gain."""
     word_dropout: Fraction = 0.5
-    """Fraction of words dropped from the texts, drawn again each epoch. Features are not affected.
-    The paper uses 0."""
+    """Fraction of words dropped from the texts, drawn again each epoch. The paper uses 0."""
 
     objective: ObjectiveWeights = field(default_factory=ObjectiveWeights)
     """Weights α of the four parts: text-text, structure-structure, structure-text, text-structure.

@@ -100,7 +100,7 @@ def test_a_team_that_loses_a_process_ends_in_the_same_bits(
         out, problems = launcher.communicate(timeout=120)
         assert launcher.returncode == 0, problems
     if not by_torchrun:
-        assert problems.count("a process was killed by SIGKILL; all start again") == 2
+        assert problems.count("a process was killed by SIGKILL; all processes restart") == 2
     assert "resumed after epoch" in out
     assert not checkpoint.exists()
     uninterrupted = together(2, lambda group: vectors_of(group, epochs))[0]
@@ -112,7 +112,7 @@ def test_another_number_of_processes_than_was_started_is_refused(inside: Run) ->
     done = inside(*asked, RANK="0", WORLD_SIZE="3")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "dmte: --processes says 2, but 3 were started; leave it out under torchrun\n"
+        "dmte: --processes must be left out under torchrun, which started 3, not 2\n"
     )
     assert (
         inside(*asked, RANK="1", LOCAL_RANK="1", WORLD_SIZE="3").stderr == ""

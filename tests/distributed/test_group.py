@@ -24,7 +24,7 @@ from torch.nn.functional import normalize
 
 from dmte.distributed.gloo import GlooGroup
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup, run_on_all
-from dmte.distributed.launcher import refuse_separate_folders
+from dmte.distributed.launcher import require_shared_folder
 from dmte.distributed.shared_tables import write_tables
 from dmte.errors import (
     ConfigError,
@@ -195,7 +195,7 @@ def test_processes_that_were_given_other_data_are_refused(
             TrainingRun(network, SMALL, seed=group.rank, group=group)
         return str(refused.value)
 
-    expected = "process 1 has a network and a seed other than process 0; all processes must"
+    expected = "process 1 and process 0 differ in a network and a seed; all processes must"
     assert all(words.startswith(expected) for words in together(2, start))
 
 
@@ -304,20 +304,20 @@ def test_where_tables_find_no_room_all_processes_are_told(
             group.share_on_host(torch.ones(100_000))
         return str(refused.value)
 
-    assert all("TMPDIR names a folder with more room" in told for told in together(2, keep))
+    assert all("set TMPDIR to a folder with more space" in told for told in together(2, keep))
     assert not list(tmp_path.iterdir())
 
 
 def test_hosts_that_do_not_share_the_folder_are_refused(together: Together, tmp_path: Path) -> None:
     def start(group: ProcessGroup) -> str:
         with pytest.raises(StorageError) as refused:
-            refuse_separate_folders(tmp_path / f"host {group.rank}" / "models", group)
+            require_shared_folder(tmp_path / f"host {group.rank}" / "models", group)
         return str(refused.value)
 
     first, second = together(2, start)
     assert "does not see" in first
     assert "all hosts must share the folder" in second
-    together(2, lambda group: refuse_separate_folders(tmp_path / "shared", group))
+    together(2, lambda group: require_shared_folder(tmp_path / "shared", group))
     assert not list((tmp_path / "shared").iterdir())
 
 

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from dmte.evaluation import strict_task
 from dmte.metrics import PairScores
-from dmte.model.assemble import DOUBLING, degrees, length_products, scale_by_degree
+from dmte.model.assemble import DEGREE_UNIT, degrees, length_products, scale_by_degree
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
@@ -70,7 +70,7 @@ def test_a_vector_is_as_long_as_its_degree_says() -> None:
     vectors = normalize(torch.randn(4, 6, generator=torch.Generator().manual_seed(0)))
     found = np.array([0.0, 1.0, 3.0, 12.0])
     longer = scale_by_degree(vectors, found, 0.3)
-    slow = torch.tensor([(1 + degree / DOUBLING) ** 0.3 for degree in found.tolist()])
+    slow = torch.tensor([(1 + degree / DEGREE_UNIT) ** 0.3 for degree in found.tolist()])
     torch.testing.assert_close(longer.norm(dim=1), slow)
     torch.testing.assert_close(normalize(longer), vectors)
     torch.testing.assert_close(scale_by_degree(longer, found, -0.3), vectors)
@@ -132,7 +132,7 @@ def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork
     # Directions stay, and with them what is similar.
     torch.testing.assert_close(normalize(chosen.embedding.vectors), plain.embedding.vectors)
     sums = [edges_of(task.train, vertex) for vertex in range(400)]
-    slow = torch.tensor([(1 + degree / DOUBLING) ** power for degree in sums])
+    slow = torch.tensor([(1 + degree / DEGREE_UNIT) ** power for degree in sums])
     torch.testing.assert_close(chosen.embedding.vectors.norm(dim=1), slow)
 
 
@@ -203,7 +203,7 @@ def test_a_new_vertex_is_as_long_as_its_own_edges_say(longer: TrainedModel) -> N
     )
     found = longer.embed(new)
     alone = 1.0 if old.structure.shape[1] == 0 else 0.7**0.5  # No walk ends anywhere.
-    expected = torch.tensor([(1 + 2 / DOUBLING) ** 0.5, alone])
+    expected = torch.tensor([(1 + 2 / DEGREE_UNIT) ** 0.5, alone])
     torch.testing.assert_close(found.vectors.norm(dim=1), expected)
     if old.structure.shape[1]:
         ends = normalize(normalize(old.structure[near]).sum(dim=0), dim=0)
@@ -221,5 +221,5 @@ def test_new_vertices_of_a_directed_network_count_edges_by_halves() -> None:
         edges=torch.tensor([[0, 1], [0, 2]]),
         directed=True,
     )
-    expected = torch.tensor([(1 + 1 / DOUBLING) ** 0.5, (1 + 0.5 / DOUBLING) ** 0.5])
+    expected = torch.tensor([(1 + 1 / DEGREE_UNIT) ** 0.5, (1 + 0.5 / DEGREE_UNIT) ** 0.5])
     torch.testing.assert_close(trained.embed(new).vectors.norm(dim=1), expected)

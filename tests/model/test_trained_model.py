@@ -40,7 +40,7 @@ def test_a_model_folder_is_also_an_embedding_folder(trained: TrainedModel, tmp_p
 
 def test_an_embedding_folder_is_no_model(trained: TrainedModel, tmp_path: Path) -> None:
     trained.embedding.save(tmp_path / "embedding")
-    with pytest.raises(StorageError, match=r"holds no trained model: config\.json"):
+    with pytest.raises(StorageError, match=r"is not the folder of a model: config\.json"):
         TrainedModel.load(tmp_path / "embedding")
 
 

@@ -81,7 +81,7 @@ def test_a_folder_that_holds_no_checkpoint_is_refused(tmp_path: Path) -> None:
     with pytest.raises(StorageError):
         load_checkpoint(tmp_path / "nothing", network, SMALL, seed=0)
     Embedding(("a",), torch.ones(1, 2), 2).save(tmp_path / "embedding")
-    with pytest.raises(StorageError, match="holds no checkpoint"):
+    with pytest.raises(StorageError, match="is not the folder of a checkpoint"):
         load_checkpoint(tmp_path / "embedding", network, SMALL, seed=0)
 
 

@@ -19,13 +19,13 @@ from dmte.distributed.group import ProcessGroup, run_on_all
 from dmte.distributed.launcher import (
     INTERRUPTED,
     USERS_MISTAKE,
+    check_processes,
     group_size,
     is_restart,
     joined_group,
     num_local,
-    refuse_processes,
-    refuse_separate_folders,
-    speaks,
+    prints_messages,
+    require_shared_folder,
     supervise,
     use_threads,
 )
@@ -93,7 +93,7 @@ def run_train(order: TrainJob, together: ParallelOptions) -> None:
         if _are_to_be_started(together.processes, order.source):
             sys.exit(supervise(LINE.get(), together.processes or 1, together.restarts, _tell))
         with joined_group(_above_zero("timeout", together.timeout)) as group:
-            refuse_separate_folders(checkpoints.folder.parent, group)
+            require_shared_folder(checkpoints.folder.parent, group)
             _train(order, checkpoints, group)
 
 
@@ -113,7 +113,7 @@ def _train(order: TrainJob, checkpoints: Checkpoints, group: ProcessGroup) -> No
 def _are_to_be_started(processes: int | None, source: NetworkSource) -> bool:
     """Return whether several processes are asked for, and this is none of them."""
     if processes is not None:
-        refuse_processes(processes, MOST_THREADS)
+        check_processes(processes, MOST_THREADS)
     is_alone = group_size() == 1
     asked = (processes or 1) if is_alone else group_size()
     if source.network == "-" and asked > 1:
@@ -124,14 +124,14 @@ def _are_to_be_started(processes: int | None, source: NetworkSource) -> bool:
 @contextmanager
 def _first_speaks() -> Iterator[None]:
     """Let only the first process of a host say what is wrong with what the user asked for."""
-    if not speaks():
+    if not prints_messages():
         warnings.simplefilter("ignore", DmteWarning)
     try:
         yield
     except LostProcessError:
         raise
     except DmteError as problem:
-        if speaks():
+        if prints_messages():
             raise
         sys.exit(INTERRUPTED if isinstance(problem, Interrupted) else USERS_MISTAKE)
 

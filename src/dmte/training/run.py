@@ -275,9 +275,9 @@ class TrainingRun:
     def _check_same_data(self) -> None:
         if self.group.size > 1:
             facts = {
-                "a network": self.network.fingerprint(),
+                "the network": self.network.fingerprint(),
                 "settings": self.requested_settings.to_dict(),
-                "a seed": self.seed,
+                "the seed": self.seed,
                 "versions": environment()["versions"],
             }
             self.group.require_same(facts)
