@@ -121,7 +121,7 @@ def test_a_clone_is_alike_and_not_fitted(planted: TextualNetwork) -> None:
         other.transform(planted.ids)
 
 
-def test_parameters_are_checked_by_fit_and_not_before(planted: TextualNetwork) -> None:
+def test_fit_checks_the_parameters(planted: TextualNetwork) -> None:
     wrong = Dmte(dim=-3)
     with pytest.raises(ConfigError, match="dim must be"):
         wrong.fit(planted)
@@ -176,5 +176,5 @@ def test_a_search_over_a_pipeline_trains_once_for_all_folds(
 
 
 def test_importing_dmte_loads_neither_torch_nor_sklearn() -> None:
-    asked = "import sys, dmte; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
+    code = "import sys, dmte; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -132,7 +132,7 @@ def test_a_process_that_nobody_joins_gives_up_and_says_so(inside: Run, cli_folde
 
 def test_a_users_mistake_is_not_repeated(capfd: pytest.CaptureFixture[str]) -> None:
     told: list[str] = []
-    assert supervise(["trian"], 2, restarts=3, tell=told.append) == 2
+    assert supervise(["trian"], 2, restarts=3, notify=told.append) == 2
     assert told == []
     assert "did you mean train?" in capfd.readouterr().err
 

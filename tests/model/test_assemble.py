@@ -1,4 +1,4 @@
-"""Lengths by degree: how readily a vertex is linked, and when held-back edges ask for it."""
+"""Lengths of vectors by degree, and the choice of the degree power by validation edges."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -51,14 +51,14 @@ def edges_of(network: TextualNetwork, vertex: int) -> float:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_a_degree_counts_the_edges_at_a_vertex_but_for_loops(*, directed: bool) -> None:
+def test_a_degree_counts_edges_without_self_loops(*, directed: bool) -> None:
     edges = torch.tensor([[0, 1], [1, 2], [3, 1], [2, 2]])
     network = TextualNetwork(ids=tuple("abcde"), texts=("",) * 5, edges=edges, directed=directed)
     counted = [edges_of(network, vertex) for vertex in range(5)]
     assert degrees(network.adjacency()) == pytest.approx(counted)
 
 
-def test_weights_in_other_units_make_no_other_degrees(planted: TextualNetwork) -> None:
+def test_the_unit_of_the_weights_does_not_change_degrees(planted: TextualNetwork) -> None:
     adjacency = planted.adjacency()
     adjacency.data = np.arange(1.0, 1 + adjacency.nnz)
     found = degrees(adjacency)
@@ -66,7 +66,7 @@ def test_weights_in_other_units_make_no_other_degrees(planted: TextualNetwork) -
     assert found[LONELY] == 0
 
 
-def test_a_vector_is_as_long_as_its_degree_says() -> None:
+def test_vectors_have_the_lengths_of_the_formula() -> None:
     vectors = normalize(torch.randn(4, 6, generator=torch.Generator().manual_seed(0)))
     found = np.array([0.0, 1.0, 3.0, 12.0])
     longer = scale_by_degree(vectors, found, 0.3)
@@ -77,7 +77,7 @@ def test_a_vector_is_as_long_as_its_degree_says() -> None:
     assert scale_by_degree(vectors, found, 0.0) is vectors
 
 
-def judged(*, power: float, seed: int = 0) -> tuple[PairScores, PairScores]:
+def pair_scores(*, power: float, seed: int = 0) -> tuple[PairScores, PairScores]:
     """Return scores of pairs, whose ends' lengths matter with a power, and these lengths."""
     generator = torch.Generator().manual_seed(seed)
     unit: Tensor = torch.rand(4000, generator=generator)
@@ -89,19 +89,21 @@ def judged(*, power: float, seed: int = 0) -> tuple[PairScores, PairScores]:
     )
 
 
-def test_the_power_is_the_one_that_edges_were_made_by() -> None:
+def test_the_power_that_generated_the_edges_is_chosen() -> None:
     for power in (0.0, 0.2, 0.8):
-        assert choose_degree_power([judged(power=power)]) == power
-    assert choose_degree_power([judged(power=0.4, seed=1), judged(power=0.4, seed=2)]) == 0.4
+        assert choose_degree_power([pair_scores(power=power)]) == power
+    assert (
+        choose_degree_power([pair_scores(power=0.4, seed=1), pair_scores(power=0.4, seed=2)]) == 0.4
+    )
 
 
-def test_every_training_has_a_say() -> None:
-    none, most = judged(power=0.0), judged(power=0.8, seed=1)
+def test_the_power_is_best_on_average_over_folds() -> None:
+    none, most = pair_scores(power=0.0), pair_scores(power=0.8, seed=1)
     assert 0 < choose_degree_power([none, most]) < 0.8
 
 
-def test_a_few_edges_choose_nothing() -> None:
-    unit, lengths = judged(power=0.8)
+def test_the_power_is_zero_with_few_validation_edges() -> None:
+    unit, lengths = pair_scores(power=0.8)
     few = MIN_POWER_EDGES - 1
     cut = [PairScores(one.edges[:few], one.non_edges) for one in (unit, lengths)]
     assert choose_degree_power([(cut[0], cut[1])]) == 0.0
@@ -109,18 +111,18 @@ def test_a_few_edges_choose_nothing() -> None:
     assert choose_degree_power([(cut[0], cut[1])]) > 0.0
 
 
-def test_of_equally_good_powers_the_smallest_is_taken() -> None:
+def test_the_smallest_of_equally_good_powers_is_chosen() -> None:
     apart = PairScores(torch.full((20,), 9.0), torch.tensor([0.1]))
     assert choose_degree_power([(apart, PairScores(torch.ones(20), torch.ones(1)))]) == 0.0
     assert choose_degree_power([]) == 0.0
 
 
-def test_products_are_those_of_the_two_lengths() -> None:
+def test_length_products_are_products_of_both_lengths() -> None:
     found = length_products(np.array([0.0, 3.0, 6.0]), torch.tensor([[0, 1], [1, 2]]))
     assert found.tolist() == [2.0, 6.0]
 
 
-def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork) -> None:
+def test_lengths_improve_the_prediction_of_links_to_hubs(with_hubs: TextualNetwork) -> None:
     task = strict_task(with_hubs, 0.7, seed=0)
     chosen = DmteMethod(Settings(epochs=2)).train(task.train, seed=0)
     plain = DmteMethod(Settings(epochs=2, degree_power=0.0)).train(task.train, seed=0)
@@ -136,14 +138,14 @@ def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork
     torch.testing.assert_close(chosen.embedding.vectors.norm(dim=1), slow)
 
 
-def test_vectors_keep_their_length_where_degrees_tell_nothing() -> None:
+def test_vectors_have_length_one_if_degrees_do_not_predict_links() -> None:
     drawn = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(2))
     trained = DmteMethod(Settings(epochs=2)).train(drawn, seed=0)
     assert trained.settings.degree_power == 0.0
     torch.testing.assert_close(trained.embedding.vectors.norm(dim=1), torch.ones(200))
 
 
-def test_nothing_is_chosen_where_nothing_is_held_back(with_hubs: TextualNetwork) -> None:
+def test_the_power_is_zero_without_validation_edges(with_hubs: TextualNetwork) -> None:
     settings = Settings(dim=32, epochs=1, validation_fraction=0.0)
     assert DmteMethod(settings).train(with_hubs, seed=0).settings.degree_power == 0.0
 
@@ -156,14 +158,14 @@ def test_nothing_is_chosen_where_nothing_is_held_back(with_hubs: TextualNetwork)
         (Settings(dim=32, epochs=1, unit_rows=False), False),
     ],
 )
-def test_lengths_are_for_fixed_texts_at_length_1_of_any_width(
+def test_a_power_requires_a_frozen_encoder_and_unit_rows(
     with_hubs: TextualNetwork, settings: Settings, *, is_chosen: bool
 ) -> None:
     trained = DmteMethod(settings).train(with_hubs, seed=0)
     assert (trained.settings.degree_power != 0.0) is is_chosen
 
 
-def test_new_vertices_are_as_long_in_other_units_of_weight(with_hubs: TextualNetwork) -> None:
+def test_the_unit_of_the_weights_does_not_change_new_vertices(with_hubs: TextualNetwork) -> None:
     heavy = with_hubs.with_edges(with_hubs.edges, 60.0 * with_hubs.edge_weights)
     found = []
     for network, weight in ((with_hubs, 1.0), (heavy, 60.0)):
@@ -183,7 +185,7 @@ def longer(request: pytest.FixtureRequest, with_hubs: TextualNetwork) -> Trained
     return DmteMethod(settings).train(with_hubs, seed=0)
 
 
-def test_a_model_with_lengths_is_stored_and_read_again(
+def test_a_model_with_lengths_survives_saving_and_loading(
     longer: TrainedModel, tmp_path: Path
 ) -> None:
     longer.save(tmp_path / "model")
@@ -193,7 +195,7 @@ def test_a_model_with_lengths_is_stored_and_read_again(
     assert torch.equal(again.embedding.vectors, longer.embedding.vectors)
 
 
-def test_a_new_vertex_is_as_long_as_its_own_edges_say(longer: TrainedModel) -> None:
+def test_a_new_vertex_has_the_length_of_its_own_edges(longer: TrainedModel) -> None:
     network, old = longer.network, longer.embedding
     near = [4, 9]
     new = TextualNetwork(

@@ -57,7 +57,7 @@ def test_a_resumed_run_ends_in_the_same_bits(
     assert tuple(resumed.history) == whole.history
 
 
-def test_more_epochs_may_be_asked_for(planted: TextualNetwork, tmp_path: Path) -> None:
+def test_a_resumed_run_may_have_more_epochs(planted: TextualNetwork, tmp_path: Path) -> None:
     run = TrainingRun(planted, replace(SMALL, epochs=3), seed=0)
     finish(run)
     save_checkpoint(run, tmp_path / "checkpoint")
@@ -65,7 +65,7 @@ def test_more_epochs_may_be_asked_for(planted: TextualNetwork, tmp_path: Path) -
     assert torch.equal(finish(resumed), DmteMethod(SMALL).fit(planted, seed=0).vectors)
 
 
-def test_another_run_is_refused_with_what_differs(planted: TextualNetwork, tmp_path: Path) -> None:
+def test_another_run_raises_with_the_differences(planted: TextualNetwork, tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     save_checkpoint(TrainingRun(planted, SMALL, seed=0), folder)
     with pytest.raises(ConfigError, match="seed was 0, is 1"):
@@ -76,7 +76,7 @@ def test_another_run_is_refused_with_what_differs(planted: TextualNetwork, tmp_p
         load_checkpoint(folder, planted.with_edges(planted.edges[1:]), SMALL, seed=0)
 
 
-def test_a_folder_that_holds_no_checkpoint_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_checkpoint_raises(tmp_path: Path) -> None:
     network = read_network("concepts")
     with pytest.raises(StorageError):
         load_checkpoint(tmp_path / "nothing", network, SMALL, seed=0)
@@ -88,7 +88,7 @@ def test_a_folder_that_holds_no_checkpoint_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("every", "expected"), [(None, [1, 20, 39]), (30, [30]), (1, [*range(1, 50)]), (0, [])]
 )
-def test_writing_takes_a_twentieth_of_the_time_unless_epochs_are_counted(
+def test_writing_takes_a_twentieth_of_the_time_unless_an_interval_is_given(
     planted: TextualNetwork,
     monkeypatch: pytest.MonkeyPatch,
     every: int | None,
@@ -112,7 +112,7 @@ def test_writing_takes_a_twentieth_of_the_time_unless_epochs_are_counted(
     assert saved == expected
 
 
-def test_a_diverging_run_leaves_the_last_good_checkpoint(
+def test_a_diverging_run_keeps_the_last_good_checkpoint(
     planted: TextualNetwork, tmp_path: Path
 ) -> None:
     run = TrainingRun(planted, replace(SMALL, epochs=50), seed=0)

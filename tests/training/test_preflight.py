@@ -1,4 +1,4 @@
-"""What is findingful about a network."""
+"""Sanity checks report common mistakes in networks."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ def network(**changes: object) -> TextualNetwork:
     return TextualNetwork(**fields | changes)  # type: ignore[arg-type]
 
 
-def test_nothing_is_said_of_a_good_network() -> None:
+def test_a_good_network_has_no_findings() -> None:
     assert review(network()) == []
     assert review(read_network("concepts")) == []
 

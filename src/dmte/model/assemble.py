@@ -49,7 +49,8 @@ class Assembly:
     @property
     def text_weight(self) -> float:
         """√(1 - β), the factor of the text half."""
-        return (1 - self.share) ** 0.5
+        weight: float = (1 - self.share) ** 0.5
+        return weight
 
     def vectors(
         self,
