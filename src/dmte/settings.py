@@ -141,9 +141,9 @@ class Settings:
     """Weight β of links in a score, next to texts; 0 disables it. Links enter as diffused random
     rows. None chooses β by validation AUC if ``dim`` is None and the gain is significant."""
     degree_power: Annotated[float, Range(0, LARGEST_POWER)] | None = None
-    """Exponent a of the length (1 + d/3)^a of a vertex with d edges; 0 is length 1, as in the
-    paper. Dot products then favor vertices with many edges; cosines do not change. None chooses a
-    by validation AUC."""
+    """Exponent a of the length (1 + d/3)^a of a vertex with d edges; 0 is length 1. Dot products
+    then favor vertices with many edges; cosines do not change. None chooses a by validation AUC.
+    The paper uses 0."""
     min_count: Count = 1
     """Minimum number of occurrences of a word in the vocabulary."""
     max_vocabulary: Count | None = None
@@ -170,7 +170,7 @@ class Settings:
     """Exponent of the out-degree in the noise distribution; 0.75 in the paper (section 4.4). 0
     draws vertices uniformly, including those without edges unless there is a structure half."""
     epochs: Count = 40
-    """Maximum number of passes over the edges; 200 in the authors' released code."""
+    """Maximum number of passes over the edges. The authors' released code uses 200."""
     batch_size: Count | None = None
     """Edges per step; None uses 8,192, or a fiftieth of the edges if that is more. A step
     propagates the whole graph, so a fixed size would make the time of an epoch quadratic."""
