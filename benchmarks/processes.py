@@ -27,8 +27,9 @@ from synthetic import LargeTopics
 
 from dmte.distributed.launcher import joined_group
 from dmte.network import TextualNetwork, read_network
+from dmte.recipes import PAPER
 from dmte.runtime.seeding import generator_for
-from dmte.settings import PAPER, Settings
+from dmte.settings import Settings
 from dmte.training.fold import Fold
 from dmte.training.run import TrainingRun
 

@@ -19,9 +19,10 @@ import torch
 from measuring import LARGEST, Survey, peak, reset_peak, run, sizes_up_to
 from synthetic import LargeTopics
 
+from dmte.recipes import PAPER
 from dmte.runtime.memory import release_freed_memory
 from dmte.runtime.seeding import generator_for
-from dmte.settings import PAPER, Settings
+from dmte.settings import Settings
 from dmte.training.estimate import Sizes, memory_bytes
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
@@ -51,7 +52,7 @@ def measure(work: dict[str, Any]) -> dict[str, Any]:
     set_up = perf_counter() - began
     fold, times = run.folds[0], []
     began = perf_counter()
-    fold.leave_words_out(1)
+    fold.drop_words(1)
     fold.validate(1)
     once = perf_counter() - began
     generator = generator_for(0, "benchmark")

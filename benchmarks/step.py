@@ -36,9 +36,10 @@ from dmte.kernels.sparse import SparseMatrix
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network.formats.read import read_network
 from dmte.network.textual_network import TextualNetwork
+from dmte.recipes import PAPER
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.seeding import generator_for
-from dmte.settings import PAPER, Settings
+from dmte.settings import Settings
 from dmte.text import Vocabulary
 from dmte.training import fold as fold_module
 from dmte.training.fold import Fold

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork, read_network
-from dmte.settings import PAPER
+from dmte.recipes import PAPER
 from dmte.training.run import TrainingRun
 
 RESULTS = Path(__file__).with_suffix(".json")

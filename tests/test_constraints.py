@@ -1,4 +1,4 @@
-"""Constraints: which values an annotation allows, and the sentence that refuses others."""
+"""Constraints allow valid values and raise one sentence for others."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -41,12 +41,12 @@ def test_a_value_that_fits_passes(hint: Any, value: object) -> None:
 
 
 @pytest.mark.parametrize(("hint", "value", "message"), BAD)
-def test_a_value_that_does_not_fit_is_refused(hint: Any, value: object, message: str) -> None:
-    with pytest.raises(ConfigError) as refused:
+def test_an_invalid_value_raises(hint: Any, value: object, message: str) -> None:
+    with pytest.raises(ConfigError) as caught:
         check_value("it", value, hint)
-    assert message in str(refused.value)
-    assert str(refused.value).startswith("it must be ")
-    assert len(str(refused.value)) < 200
+    assert message in str(caught.value)
+    assert str(caught.value).startswith("it must be ")
+    assert len(str(caught.value)) < 200
 
 
 @dataclass
@@ -63,7 +63,7 @@ class Outer:
     inner: Inner = field(default_factory=Inner)
 
 
-def test_fields_of_a_dataclass_inside_are_named_with_it() -> None:
+def test_fields_of_a_nested_dataclass_have_its_name_as_a_prefix() -> None:
     check_fields(Outer())
     with pytest.raises(ConfigError, match=r"^inner\.weight must be a number of at least 0, not -1"):
         check_fields(Outer(Inner(-1.0)))

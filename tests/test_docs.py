@@ -13,7 +13,7 @@ import pytest
 from dmte.cli.app import VERBS
 from dmte.evaluation.paper.results import Row, find_row, read_results
 from dmte.evaluation.paper.tables import load_experiments
-from dmte.settings import PAPER
+from dmte.recipes import PAPER
 from run_pages import make_files
 
 ROOT = Path(__file__).parents[1]

@@ -24,7 +24,8 @@ from dmte.errors import ConfigError, NetworkError, UnknownVertexError
 from dmte.estimator import Dmte
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.settings import PAPER, Settings
+from dmte.recipes import PAPER
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
 
@@ -121,7 +122,7 @@ def test_a_clone_is_alike_and_not_fitted(planted: TextualNetwork) -> None:
         other.transform(planted.ids)
 
 
-def test_parameters_are_checked_by_fit_and_not_before(planted: TextualNetwork) -> None:
+def test_fit_checks_the_parameters(planted: TextualNetwork) -> None:
     wrong = Dmte(dim=-3)
     with pytest.raises(ConfigError, match="dim must be"):
         wrong.fit(planted)
@@ -180,5 +181,5 @@ def test_a_search_over_a_pipeline_trains_once_for_all_folds(
 
 @pytest.mark.medium
 def test_importing_dmte_loads_neither_torch_nor_sklearn() -> None:
-    asked = "import sys, dmte; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", asked], check=False).returncode == 0
+    code = "import sys, dmte; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -12,6 +12,7 @@ ORDER = [
     "errors",
     "constraints",
     "settings",
+    "recipes",
     "storage",
     "runtime",
     "settings_file",

@@ -1,4 +1,4 @@
-"""The figures for a ranking against the slow loops."""
+"""Metrics equal slow loops."""
 
 import pytest
 import torch
@@ -45,7 +45,7 @@ def test_auc_of_cases_known_by_eye(
     assert auc(torch.tensor(positive), torch.tensor(negative)) == expected
 
 
-def test_auc_turns_over_when_the_sides_change_places() -> None:
+def test_swapping_edges_and_non_edges_gives_one_minus_auc() -> None:
     generator = torch.Generator().manual_seed(0)
     positive = torch.randint(20, (50,), generator=generator).double()
     negative = torch.randint(20, (70,), generator=generator).double()
@@ -69,14 +69,14 @@ def test_auc_takes_scores_that_are_a_view() -> None:
     [([float("nan")], [0.0]), ([0.0], [float("nan")])],
     ids=["edge", "non-edge"],
 )
-def test_a_score_that_is_not_a_number_wins_nothing(
+def test_nan_scores_of_edges_lose_every_comparison(
     positive: list[float], negative: list[float]
 ) -> None:
     assert auc(torch.tensor(positive), torch.tensor(negative)) == slow_auc(positive, negative)
 
 
 def slow_average_precision(positive: list[float], negative: list[float]) -> float:
-    """Walk down the thresholds, counting anew at each."""
+    """Count again at every threshold."""
     total, before = 0.0, 0.0
     for threshold in sorted({*positive, *negative}, reverse=True):
         found = sum(score >= threshold for score in positive)
@@ -89,7 +89,9 @@ def slow_average_precision(positive: list[float], negative: list[float]) -> floa
 
 @given(positive=scores, negative=scores)
 @settings(max_examples=100, deadline=None, derandomize=True)
-def test_average_precision_equals_the_walk(positive: list[float], negative: list[float]) -> None:
+def test_average_precision_equals_the_slow_loop(
+    positive: list[float], negative: list[float]
+) -> None:
     found = average_precision(torch.tensor(positive), torch.tensor(negative))
     assert found == pytest.approx(slow_average_precision(positive, negative), abs=1e-12)
 
@@ -106,7 +108,7 @@ def test_ranks_count_those_above_and_half_the_ties(
         assert rank == 1 + above + sum(rival == score for rival in rivals) / 2
 
 
-def test_a_score_that_is_no_number_is_a_mistake() -> None:
+def test_nan_scores_count_as_mistakes() -> None:
     nan, one = torch.tensor([float("nan")]), torch.tensor([1.0])
     assert average_precision(nan, one) == average_precision(one, nan) == 0.5
     assert mean_ranks(nan, one.unsqueeze(1)).tolist() == [2.0]
@@ -125,7 +127,7 @@ def test_the_error_of_a_difference_is_that_of_paired_placements() -> None:
 
 
 @pytest.mark.medium
-def test_the_error_of_a_difference_is_its_spread_over_redrawn_questions() -> None:
+def test_the_error_of_a_difference_is_its_spread_over_new_samples() -> None:
     draw = torch.Generator().manual_seed(5)
     found, errors = [], []
     for _ in range(300):

@@ -1,4 +1,4 @@
-"""Settings: the recommended ones by default, checked once, the same in JSON."""
+"""Settings have the recommended defaults, are checked once and survive JSON."""
 
 import ast
 import inspect
@@ -12,17 +12,15 @@ from typing import Any, get_args
 import jaxtyping
 import pytest
 
-from dmte import settings as config
+from dmte import recipes
 from dmte.diffusion.transition import TRANSITIONS
 from dmte.errors import ConfigError
 from dmte.evaluation import PROTOCOLS
 from dmte.plotting.map import TITLES
+from dmte.recipes import PAPER, RECIPES, VARIANTS
 from dmte.settings import (
     ENCODER_TRAITS,
-    PAPER,
     PARTS,
-    RECIPES,
-    VARIANTS,
     WORD_SETTINGS,
     Encoder,
     ObjectiveWeights,
@@ -49,10 +47,10 @@ def test_the_paper_settings_are_those_of_the_paper() -> None:
 
 
 def test_a_changed_default_is_not_the_papers() -> None:
-    """Results are told apart by what differs from the paper's settings."""
+    """Stored results are identified by the settings that differ from the paper's."""
     (paper,) = (
         statement.value
-        for statement in ast.parse(inspect.getsource(config)).body
+        for statement in ast.parse(inspect.getsource(recipes)).body
         if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "PAPER"
     )
     assert isinstance(paper, ast.Call)
@@ -60,7 +58,7 @@ def test_a_changed_default_is_not_the_papers() -> None:
     assert {"mixing_learning_rate", "word_learning_rate", "sharpness", "word_weights"} <= written
 
 
-def test_there_are_the_four_versions_of_the_paper() -> None:
+def test_variants_are_the_four_versions_of_the_paper() -> None:
     assert set(VARIANTS) == {"no-diffusion", "text-only", "bilstm", "word-average"}
     assert not VARIANTS["no-diffusion"].text_diffusion
     assert not VARIANTS["text-only"].structure
@@ -71,12 +69,12 @@ def test_the_default_is_the_recommended_recipe() -> None:
     assert Settings() == RECIPES["recommended"] != RECIPES["paper"] == VARIANTS["word-average"]
 
 
-def test_settings_written_before_a_setting_was_there_are_the_papers() -> None:
-    older = {"dim": 64, "objective": {}, "hop_weights": [1.0, 0.5]}
-    assert Settings.from_dict(older) == replace(PAPER, dim=64, hop_weights=(1.0, 0.5))
+def test_missing_settings_have_their_defaults() -> None:
+    some = {"dim": 64, "objective": {}, "hop_weights": [1.0, 0.5]}
+    assert Settings.from_dict(some) == Settings(dim=64, hop_weights=(1.0, 0.5))
 
 
-def test_a_width_that_is_left_open_is_not_guessed() -> None:
+def test_a_half_has_no_width_before_dim_is_chosen() -> None:
     with pytest.raises(ConfigError, match="dim is not chosen yet"):
         _ = Settings().half
     assert Settings(dim=64).half == 64
@@ -90,7 +88,7 @@ def test_settings_survive_json(settings: Settings) -> None:
 
 @pytest.fixture
 def _unchecked_types() -> Iterator[None]:
-    """Let calls with wrong types pass, which the checks of the tests would catch before ours."""
+    """Disable the type checks of tests, which would fail before the checks of settings."""
     jaxtyping.config.update("jaxtyping_disable", "1")
     yield
     jaxtyping.config.update("jaxtyping_disable", "0")
@@ -153,7 +151,7 @@ def _unchecked_types() -> Iterator[None]:
         ({"objective": NO_WEIGHTS}, "objective must have a weight above 0"),
     ],
 )
-def test_senseless_settings_are_refused(change: dict[str, Any], message: str) -> None:
+def test_invalid_settings_raise(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         Settings(**change)
 
@@ -167,41 +165,32 @@ def test_senseless_settings_are_refused(change: dict[str, Any], message: str) ->
         (Way, TITLES),
     ],
 )
-def test_the_names_of_a_choice_are_those_of_its_table(
-    names: Any, table: Mapping[str, object]
-) -> None:
+def test_a_literal_lists_the_names_of_its_table(names: Any, table: Mapping[str, object]) -> None:
     assert get_args(names) == tuple(table)
 
 
-def test_frozen_encoders_are_those_whose_class_is_frozen() -> None:
+def test_encoder_traits_agree_with_the_classes() -> None:
     frozen = {name for name, encoder in ENCODERS.items() if issubclass(encoder, FrozenEncoder)}
     assert {name for name, traits in ENCODER_TRAITS.items() if traits.is_frozen} == frozen
 
 
 @pytest.mark.medium
-def test_settings_load_no_torch() -> None:
+def test_settings_do_not_import_torch() -> None:
     code = "import sys, dmte.settings, dmte.settings_file; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("name", WORD_SETTINGS)
 @pytest.mark.parametrize("start", [*VARIANTS.values(), Settings(encoder="features")])
-def test_what_only_spectral_texts_have_is_refused_of_others(name: str, start: Settings) -> None:
+def test_word_settings_require_the_spectral_encoder(name: str, start: Settings) -> None:
     values: dict[str, Any] = {field.name: getattr(start, field.name) for field in fields(start)}
-    for unasked in (None, False):
-        assert getattr(Settings(**values | {name: unasked}), name) is unasked
+    for unset in (None, False):
+        assert getattr(Settings(**values | {name: unset}), name) is unset
     message = f"{name} must be false or left out with the encoder {start.encoder!r}; only 'spec"
     with pytest.raises(ConfigError, match=message):
         Settings(**values | {name: True})
 
 
-def test_settings_stored_with_what_changed_nothing_are_read_without_it() -> None:
-    stored = PAPER.to_dict() | {"letters": True, "word_weights": True}
-    assert Settings.from_dict(stored) == PAPER
-    spectral = Settings(letters=True, word_weights=True)
-    assert Settings.from_dict(spectral.to_dict()) == spectral
-
-
-def test_an_unknown_setting_is_refused_by_name() -> None:
+def test_an_unknown_setting_raises_with_its_name() -> None:
     with pytest.raises(ConfigError, match="unknown settings: depth"):
         Settings.from_dict({"depth": 3})

@@ -1,4 +1,4 @@
-"""Settings in a file: what it says is taken, and what it should not say is refused."""
+"""Settings files change settings, and invalid ones raise."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from dmte.errors import ConfigError
-from dmte.settings import PAPER, VARIANTS, ObjectiveWeights, Settings
+from dmte.recipes import PAPER, VARIANTS
+from dmte.settings import ObjectiveWeights, Settings
 from dmte.settings_file import change_settings, read_settings, settings_text
 
 
@@ -28,10 +29,10 @@ def test_settings_survive_a_file(settings: Settings, kind: str, tmp_path: Path) 
         assert read_settings(path, start) == settings
 
 
-def test_a_file_changes_what_it_names_and_options_go_before(tmp_path: Path) -> None:
+def test_a_file_changes_settings_and_options_override_it(tmp_path: Path) -> None:
     path = tmp_path / "some.toml"
     path.write_text("structure = true\nepochs = 7\nlearning_rate = 1\n[objective]\ntext_text = 2\n")
-    # The structure half needs a width, which only the option says.
+    # The structure half needs a width, which only the option sets.
     found = change_settings(Settings(), path, {"dim": 32, "epochs": 3})
     assert found == Settings(
         structure=True,
@@ -81,18 +82,18 @@ def test_a_file_changes_what_it_names_and_options_go_before(tmp_path: Path) -> N
         ("a.toml", "\x00", "a.toml is not TOML"),
     ],
 )
-def test_what_makes_no_sense_is_refused_with_the_files_name(
+def test_invalid_settings_raise_with_the_name_of_the_file(
     name: str, content: str, message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / name
     path.write_text(content)
-    with pytest.raises(ConfigError, match=message) as refused:
+    with pytest.raises(ConfigError, match=message) as caught:
         read_settings(path)
-    assert name in str(refused.value)
-    assert len(str(refused.value)) < 400
+    assert name in str(caught.value)
+    assert len(str(caught.value)) < 400
 
 
-def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
+def test_an_unreadable_file_raises(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"gone\.toml cannot be read: No such file"):
         read_settings(tmp_path / "gone.toml")
     (tmp_path / "utf16.toml").write_bytes("dim = 64".encode("utf-16"))

@@ -7,8 +7,8 @@
 Embedding(432 vertices × 128, of which 128 from text)
 >>> neighbors = embedding.most_similar("b-tree", k=5)
 
-Every public name is listed in ``__init__.pyi`` and imported when it is first used, since torch
-takes seconds to load.
+Public names are listed in ``__init__.pyi`` and imported at first use, since torch takes seconds to
+load.
 """
 
 import lazy_loader

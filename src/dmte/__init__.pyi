@@ -22,10 +22,10 @@ from .network import write_tables as write_tables
 from .plotting.curves import draw_results as draw_results
 from .plotting.curves import draw_training as draw_training
 from .plotting.map import Map as Map
+from .recipes import PAPER as PAPER
+from .recipes import RECIPES as RECIPES
+from .recipes import VARIANTS as VARIANTS
 from .search.vectors import Neighbor as Neighbor
-from .settings import PAPER as PAPER
-from .settings import RECIPES as RECIPES
-from .settings import VARIANTS as VARIANTS
 from .settings import Settings as Settings
 from .settings_file import read_settings as read_settings
 from .text.feature_files import read_features as read_features

@@ -1,15 +1,15 @@
-"""Where ``dmte`` and ``python -m dmte`` start."""
+"""Entry point of ``dmte`` and ``python -m dmte``."""
 
 import os
 import sys
 
 
 def main() -> None:
-    """Run the command line; exits the process."""
-    # A thread that waits for another spins for a moment, then sleeps. Training on Cora on two idle
-    # cores: 8.5 s so, 14.2 s when it sleeps at once, 9.4 s when it spins for long; with two other
-    # programs running 23 to 29 s, 22 to 45 s, and up to fifty times as long. GNU's OpenMP knows the
-    # first of these, others the second; they are read once, when torch is loaded.
+    """Run the command line and exit."""
+    # Waiting threads spin for a moment, then sleep. Training on Cora on two idle cores takes 8.5 s;
+    # 14.2 s if they sleep at once, 9.4 s if they spin for long. With two other programs running it
+    # takes 23 to 29 s, 22 to 45 s, and up to fifty times as long. GNU's OpenMP reads the first
+    # variable, others the second, once, when torch is loaded.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:

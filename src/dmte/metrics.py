@@ -1,7 +1,7 @@
-"""Metrics of link prediction (section 5): how far edges rank above other pairs.
+"""Metrics of link prediction (section 5).
 
 A new metric is a function and a line in ``LINK_METRICS``; results, tables and plots then show it. A
-score of NaN counts as a mistake: that of an edge loses every comparison, any other wins.
+score of NaN counts as a mistake: an edge loses and a non-edge wins every comparison.
 """
 
 import math
@@ -19,7 +19,7 @@ NOISE = 2.0
 
 
 class PairScores(NamedTuple):
-    """What pairs score: edges, and pairs that are none."""
+    """Scores of edges and of pairs without an edge."""
 
     edges: Float[Tensor, " edges"]
     non_edges: Float[Tensor, " non_edges"]
@@ -43,10 +43,10 @@ def auc_difference_error(
     first: tuple[Float[Tensor, " positive"], Float[Tensor, " negative"]],
     second: tuple[Float[Tensor, " positive"], Float[Tensor, " negative"]],
 ) -> float:
-    """Return the standard error of the difference of two AUCs that answer the same questions.
+    """Return the standard error of the difference of two AUCs on the same pairs.
 
-    A score's placement is the share of the other side that it stands on the right side of. Both
-    AUCs are means of placements, so with differences δ of placements, one by one,
+    The placement of a score is the share of the other class that it is ranked correctly against.
+    Both AUCs are means of placements, so with the differences δ of placements
     SE² = Var(δ positive) / #positive + Var(δ negative) / #negative (DeLong et al. 1988).
 
     >>> scores = torch.tensor([3.0, 1.0]), torch.tensor([2.0, 1.0])
@@ -62,7 +62,7 @@ def auc_difference_error(
 def average_precision(
     positive: Float[Tensor, " positive"], negative: Float[Tensor, " negative"]
 ) -> float:
-    """Return Σ_k (R_k - R_{k-1}) P_k, precision and recall at every distinct score, best first.
+    """Return Σ_k (R_k - R_{k-1}) P_k with precision P and recall R at each distinct score.
 
     >>> average_precision(torch.tensor([3.0, 1.0]), torch.tensor([2.0]))
     0.8333333333333333
@@ -99,7 +99,7 @@ class RankedEdges:
     candidates: Float[Tensor, "edges candidates"]
     """Pairs of each edge's source with other vertices."""
     is_paired: bool
-    """Whether for the AUC an edge competes only with its own candidates, or with all non-edges."""
+    """Whether the AUC compares an edge with its own candidates, not with all non-edges."""
 
     @property
     def ranks(self) -> Float[Tensor, " edges"]:
@@ -107,10 +107,10 @@ class RankedEdges:
         return mean_ranks(self.edges, self.candidates)
 
     def auc(self) -> float:
-        """Return how often an edge ranks above a pair that is not an edge."""
+        """Return the probability that an edge ranks above a non-edge."""
         if not self.is_paired:
             return auc(self.edges, self.non_edges)
-        # The rank of an edge is one, plus the candidates that won, plus half of those that tied.
+        # The rank of an edge is 1, plus the candidates above it, plus half of the ties.
         return float(1 - (self.ranks - 1).mean() / self.candidates.shape[1])
 
     def average_precision(self) -> float:
@@ -122,13 +122,13 @@ class RankedEdges:
         return float((1 / self.ranks).mean())
 
     def hits_at_10(self) -> float:
-        """Return the share of edges with a rank of at most ten."""
+        """Return the share of edges with a rank of at most 10."""
         return float((self.ranks <= NUM_HITS).double().mean())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """How a metric is shown."""
+    """The presentation of a metric."""
 
     title: str
     unit: Literal["%", ""] = "%"
@@ -153,7 +153,7 @@ LINK_METRICS = {
     "mrr": LinkMetric(title="MRR", compute=RankedEdges.mrr),
     "hits_at_10": LinkMetric(title="Hits@10", compute=RankedEdges.hits_at_10),
 }
-"""Every metric of link prediction, by its name in results; the first heads the tables."""
+"""Every metric of link prediction by its name in results; the first leads the tables."""
 CLASS_METRICS = {"macro_f1": Metric(title="Macro-F1"), "micro_f1": Metric(title="Micro-F1")}
 """The metrics of classification, which ``evaluation/classification.py`` computes."""
 
@@ -164,7 +164,7 @@ def find_metric(name: str) -> Metric:
 
 
 def _placements(positive: Tensor, negative: Tensor) -> tuple[Tensor, Tensor]:
-    """Return for every score which share of the other side it wins against; a tie counts half."""
+    """Return the placement of every score; a tie counts half."""
     positive, negative = _or(positive, -torch.inf), _or(negative, torch.inf)
     return _share_below(positive, negative), _share_below(-negative, -positive)
 
@@ -176,5 +176,5 @@ def _share_below(scores: Tensor, others: Tensor) -> Tensor:
 
 
 def _or(scores: Tensor, otherwise: float) -> Tensor:
-    """Return the scores with ``otherwise`` for those that are not a number."""
+    """Return the scores with ``otherwise`` in place of NaN."""
     return scores.masked_fill(scores.isnan(), otherwise)

@@ -1,12 +1,9 @@
 """Every setting, its type, its default and the source of the default.
 
-A setting is a field. The same dataclass is the file in a model folder, the parameters of ``Dmte``
-and the options of the command line. Its docstrings are their help. This module does not import
-torch, so that help can show every choice at once. Tests compare the names with the tables that
-implement them.
+``Settings`` is stored with a model, gives ``Dmte`` its parameters and the command line its options
+and their help. This module does not import torch, so that help appears at once.
 """
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from types import MappingProxyType
@@ -80,12 +77,6 @@ ENCODER_TRAITS: Mapping[str, EncoderTraits] = MappingProxyType(
 PARTS = ("text_text", "structure_structure", "structure_text", "text_structure")
 """Parts of the objective (Eq. 8)."""
 
-FEWEST_SCORED, MOST_STEPS = 8192, 50
-"""Smallest automatic batch size, and largest number of automatic steps per epoch."""
-
-HIDDEN_SHARE = 0.2
-"""Maximum fraction of edges hidden from P per step (tuned by hand)."""
-
 LARGEST_POWER = 4.0
 """Largest degree power; beyond it hub vectors overflow float32."""
 
@@ -111,7 +102,7 @@ class Settings:
     >>> settings = Settings(dim=64)
     >>> settings.hops, settings.half, settings.is_text_only, settings.has_frozen_encoder
     (4, 64, True, True)
-    >>> Settings.from_dict(settings.to_dict()) == Settings().with_dim(64)
+    >>> Settings.from_dict(settings.to_dict()) == settings
     True
     >>> Settings(epochs=0)
     Traceback (most recent call last):
@@ -121,57 +112,50 @@ class Settings:
 
     encoder: Encoder = "spectral"
     """Text encoder that produces X, one row per vertex. "word-average" (Eq. 2) and "bilstm" (Eq. 4)
-    are the paper's and are learned. "spectral" (TF-IDF projected on its leading singular vectors)
-    and "features" (rows that come with the network) are fixed before training."""
+    are learned. "spectral" (TF-IDF projected on its leading singular vectors) and "features" (given
+    with the network) are fixed before training."""
     dim: Annotated[int, AtLeast(2)] | None = None
     """Width d of a vertex's vector; None chooses 64, 128, 256 or 512 by validation AUC. None needs
-    a frozen encoder and no structure half. The paper uses 200, half text and half structure
-    (section 5), and 100 in its text-only version."""
+    a frozen encoder and no structure half. The paper uses 200, half of it structure (section 5)."""
     hop_weights: HopWeights = (1.0, 0.7, 0.5, 0.35)
-    """Importance λ of the hops 0, 1, 2, ..., one number per hop. H = 4 (section 5); the paper tunes
-    λ per data set and prints no values. ``PAPER`` uses 1, 0.3, 0.1 from the authors' released code,
-    then 0.03. The defaults are from a trial on Cora; without an activation λ only initialises the
-    filters."""
+    """Importance λ of the hops 0, 1, 2, ..., one number per hop. The paper has four hops (section
+    5) and prints no λ; ``PAPER`` uses 1, 0.3, 0.1 (the authors' released code) and 0.03. The
+    defaults are from a trial on Cora. Without an activation λ only initialises the filters."""
     structure_hop_weights: HopWeights | None = None
     """Importance λ of the hops in the structure half. None uses ``hop_weights``."""
     text_diffusion: bool = True
     """Compute V_t as the diffusion convolution of X; otherwise V_t = X (version i)."""
     transition: Transition = "symmetric"
-    """Matrix P that texts are diffused by. "walk" is the random walk (Definition 2). With
-    "symmetric" a vertex keeps a share of its own text, and a hub contributes less to each
-    neighbor."""
+    """Matrix P that texts are diffused by. "walk" is the random walk (Definition 2). "symmetric"
+    keeps a share of a vertex's own text, and a hub contributes less to each neighbor."""
     activation: Activation = "none"
     """Nonlinearity applied to each hop before hops are summed. With "none" the filters W start at
-    λ, so that training starts from diffused texts. The paper uses "tanh"."""
+    λ. The paper uses "tanh"."""
     mixing: bool = True
     """Multiply V_t by a learned square matrix, initialised as the identity."""
     unit_rows: bool = True
-    """Normalise the rows of V_t to length 1, so that dot products are cosines. ``degree_power``
-    rescales them afterwards."""
+    """Normalise the rows of V_t to length 1, so that dot products are cosines."""
     structure: bool = False
     """Add a structure half, a learned row per vertex; otherwise v_i = v_i^t (version ii)."""
     structure_share: Fraction | None = None
-    """Weight β of links in a score, next to texts; 0 disables it. Links enter as random rows that
-    are diffused and not learned. None chooses β by validation AUC if ``dim`` is None, and uses it
-    only if the gain is significant. The paper learns its structure half instead."""
+    """Weight β of links in a score, next to texts; 0 disables it. Links enter as diffused random
+    rows. None chooses β by validation AUC if ``dim`` is None and the gain is significant."""
     degree_power: Annotated[float, Range(0, LARGEST_POWER)] | None = None
     """Exponent a of the length (1 + d/3)^a of a vertex with d edges; 0 is length 1. Dot products
-    then reflect how readily a vertex is linked; cosines do not change. None chooses a by validation
-    AUC. The paper does not rescale vectors."""
+    then favor vertices with many edges; cosines do not change. None chooses a by validation AUC.
+    The paper uses 0."""
     min_count: Count = 1
-    """Minimum number of occurrences of a word in the vocabulary. The paper keeps every word."""
+    """Minimum number of occurrences of a word in the vocabulary."""
     max_vocabulary: Count | None = None
     """Maximum number of words in the vocabulary, the most frequent first. None keeps all."""
     letters: bool | None = None
     """Add character n-grams to the words of spectral texts, to match inflected words. None enables
-    it if half of the texts have fewer than 20 words. The paper uses words only."""
+    it if half of the texts have fewer than 20 words."""
     word_weights: bool | None = None
     """Learn a weight per word of spectral texts, initialised from its IDF. None enables it when
-    there are 1 to 999 validation edges; with more it takes time without a gain. The paper learns a
-    vector per word."""
+    there are 1 to 999 validation edges; with more it takes time without a gain."""
     word_dropout: Fraction = 0.5
-    """Fraction of words dropped from the texts, drawn again each epoch. Features are not affected.
-    The paper uses 0."""
+    """Fraction of words dropped from the texts, drawn again each epoch. The paper uses 0."""
 
     objective: ObjectiveWeights = field(default_factory=ObjectiveWeights)
     """Weights α of the four parts: text-text, structure-structure, structure-text, text-structure.
@@ -186,12 +170,10 @@ class Settings:
     """Exponent of the out-degree in the noise distribution; 0.75 in the paper (section 4.4). 0
     draws vertices uniformly, including those without edges unless there is a structure half."""
     epochs: Count = 40
-    """Maximum number of passes over the edges. The paper does not state it; the authors' released
-    code uses 200."""
+    """Maximum number of passes over the edges. The authors' released code uses 200."""
     batch_size: Count | None = None
     """Edges per step; None uses 8,192, or a fiftieth of the edges if that is more. A step
-    propagates the whole graph, so with a fixed size an epoch would take time quadratic in the
-    network. The paper does not state it."""
+    propagates the whole graph, so a fixed size would make the time of an epoch quadratic."""
     learning_rate: Rate = 0.01
     """Step size of Adam. The paper does not state it; ``PAPER`` uses 0.003."""
     mixing_learning_rate: Rate = 0.001
@@ -199,14 +181,13 @@ class Settings:
     word_learning_rate: Rate = 0.05
     """Step size of Adam for the logarithms of the word weights."""
     hide_supervised: bool = True
-    """Remove the edges of a step from P while they are scored, at most a fifth of all edges.
-    Otherwise the model could read the answer from P."""
+    """Remove the edges of a step from P while they are scored, at most a fifth of all edges."""
     validation_fraction: Fraction = 0.1
     """Fraction of edges held out for early stopping. 0 trains all epochs on all edges."""
     folds: Count | None = None
-    """Trainings with different validation edges, whose parameters are averaged. All start from the
-    same parameters. None uses 3 with fewer than 1,000 validation edges, otherwise 1. More than 1
-    needs a frozen encoder and no structure half. The paper trains once."""
+    """Trainings with different validation edges, whose parameters are averaged. None uses 3 with
+    fewer than 1,000 validation edges, otherwise 1. More than 1 needs a frozen encoder and no
+    structure half."""
     validate_every: Count = 1
     """Epochs between two evaluations on the validation edges."""
     patience: Count = 8
@@ -220,38 +201,31 @@ class Settings:
 
     def _rules(self) -> Iterator[tuple[bool, str]]:
         """Yield every rule between fields: whether it holds, and the message if it does not."""
-        encoder = repr(self.encoder)
-        traits = self.encoder_traits
+        traits, encoder = self.encoder_traits, f"the encoder {self.encoder!r}"
+        frozen = "unless the encoder is frozen (spectral, features)"
         for name in WORD_SETTINGS:
-            yield (
-                not getattr(self, name) or traits.has_word_settings,
-                f"{name} must be false or left out with the encoder {encoder}; "
-                "only 'spectral' uses it",
-            )
+            holds = traits.has_word_settings or not getattr(self, name)
+            yield holds, f"{name} must be false or left out with {encoder}; only 'spectral' uses it"
         yield (
-            self.text_diffusion or self.mixing or not self.has_frozen_encoder,
-            f"encoder {encoder} has no trainable parameters; enable text_diffusion or mixing",
+            self.text_diffusion or self.mixing or not traits.is_frozen,
+            f"{encoder} has no trainable parameters; enable text_diffusion or mixing",
         )
         yield (
             self.dim is not None or self.is_text_only,
-            "dim must be a number unless the encoder is frozen (spectral, features) "
-            "and there is no structure half",
+            f"dim must be a number {frozen} and there is no structure half",
         )
         yield (
             (self.dim or 0) % traits.dim_multiple == 0,
-            f"dim must be a multiple of {traits.dim_multiple} with the encoder {encoder}, "
-            f"not {self.dim}",
+            f"dim must be a multiple of {traits.dim_multiple} with {encoder}, not {self.dim}",
         )
         for name in ("structure_share", "degree_power"):
-            yield (
-                not getattr(self, name) or self.supports_structure_share,
-                f"{name} must be 0 unless the encoder is frozen (spectral, features), "
-                "unit_rows is true and there is no learned structure half",
-            )
+            holds = self.supports_structure_share or not getattr(self, name)
+            rest = "unit_rows is true and there is no learned structure half"
+            yield holds, f"{name} must be 0 {frozen}, {rest}"
         yield (
             (self.folds or 1) == 1 or (self.is_text_only and self.validation_fraction > 0),
-            "folds must be 1 unless the encoder is frozen (spectral, features), there is no "
-            "structure half and validation_fraction is above 0",
+            f"folds must be 1 {frozen}, there is no structure half and validation_fraction is "
+            "above 0",
         )
         yield (
             any(astuple(self.objective)),
@@ -262,15 +236,6 @@ class Settings:
     def hops(self) -> int:
         """H, the number of powers of P in use, P^0 included."""
         return len(self.hop_weights)
-
-    def edges_per_step(self, num_edges: int) -> int:
-        """Return the maximum number of edges that a step scores.
-
-        >>> [Settings().edges_per_step(number) for number in (100, 50_000, 5_000_000)]
-        [20, 8192, 100000]
-        """
-        size = self.batch_size or max(FEWEST_SCORED, math.ceil(num_edges / MOST_STEPS))
-        return min(size, max(1, int(HIDDEN_SHARE * num_edges))) if self.hide_supervised else size
 
     @property
     def encoder_traits(self) -> EncoderTraits:
@@ -289,13 +254,7 @@ class Settings:
 
     @property
     def supports_structure_share(self) -> bool:
-        """Whether ``structure_share`` and ``degree_power`` may be above 0.
-
-        >>> Settings().supports_structure_share
-        True
-        >>> Settings(structure=True, dim=64).supports_structure_share
-        False
-        """
+        """Whether ``structure_share`` and ``degree_power`` may be above 0."""
         return self.is_text_only and self.unit_rows
 
     @property
@@ -313,26 +272,13 @@ class Settings:
     def _num_halves(self) -> int:
         return 1 if self.is_text_only and not self.structure_share else 2
 
-    def with_dim(self, dim: int) -> "Settings":
-        """Return these settings with another width."""
-        return replace(self, dim=dim)
-
     def with_half(self, half: int) -> "Settings":
         """Return these settings with another width of the text half.
 
         >>> Settings().with_half(64).dim, Settings(structure_share=0.5).with_half(64).dim
         (64, 128)
         """
-        return self.with_dim(half * self._num_halves)
-
-    def with_structure_share(self, share: float) -> "Settings":
-        """Return these settings with another share, and a text half as wide as before.
-
-        >>> chosen = Settings(dim=64).with_structure_share(0.5)
-        >>> chosen.dim, chosen.half
-        (128, 64)
-        """
-        return replace(self, structure_share=share).with_half(self.half)
+        return replace(self, dim=half * self._num_halves)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every setting as plain values, for JSON."""
@@ -340,76 +286,15 @@ class Settings:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":
-        """Return the settings that ``to_dict`` wrote.
+        """Return the settings that ``to_dict`` wrote; missing ones have their defaults.
 
         Raises:
             ConfigError: A name is not a setting, or a value is out of range.
         """
-        unknown = set(values) - {setting.name for setting in fields(cls)}
-        if unknown:
+        if unknown := set(values) - {setting.name for setting in fields(cls)}:
             raise ConfigError(f"unknown settings: {', '.join(sorted(unknown))}")
         # JSON has neither tuples nor dataclasses.
         plain: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
         }
-        plain["objective"] = ObjectiveWeights(**values.get("objective", {}))
-        # Missing settings are newer than the stored ones, which were all the paper's then.
-        older = {
-            setting.name: getattr(PAPER, setting.name)
-            for setting in fields(cls)
-            if setting.name not in plain
-        }
-        known = plain | older
-        traits = ENCODER_TRAITS.get(known["encoder"])
-        if traits is not None and not traits.has_word_settings:
-            # Before they were checked they were stored as given, without effect.
-            known |= {name: False for name in WORD_SETTINGS if known[name] is True}
-        return cls(**known)
-
-
-PAPER = Settings(
-    encoder="word-average",
-    dim=200,
-    hop_weights=(1.0, 0.3, 0.1, 0.03),
-    transition="walk",
-    activation="tanh",
-    mixing=False,
-    unit_rows=False,
-    structure=True,
-    structure_share=0.0,
-    degree_power=0.0,
-    letters=False,
-    word_weights=False,
-    word_dropout=0.0,
-    loss="pointwise",
-    num_negatives=1,
-    noise_power=0.75,
-    epochs=200,
-    learning_rate=0.003,
-    # Without effect here, but written out: if a default of the recommended recipe changes, these
-    # must not change with it, or its older results would be taken for the new ones (see ``Job``).
-    mixing_learning_rate=0.001,
-    word_learning_rate=0.05,
-    sharpness=10.0,
-    hide_supervised=False,
-    validation_fraction=0.0,
-    folds=1,
-    validate_every=5,
-    patience=6,
-)
-"""The paper's word-average version."""
-
-VARIANTS: Mapping[str, Settings] = MappingProxyType(
-    {
-        "no-diffusion": replace(PAPER, text_diffusion=False),
-        "text-only": replace(PAPER, structure=False),
-        # Validation AUC on Cora and HepTh is best after 40 to 60 epochs with this step size. The
-        # word average's takes twice as many, and an epoch of a Bi-LSTM takes a second.
-        "bilstm": replace(PAPER, encoder="bilstm", learning_rate=0.01, epochs=50),
-        "word-average": PAPER,
-    }
-)
-"""The four versions of the paper (section 5), by their names on the command line."""
-
-RECIPES: Mapping[str, Settings] = MappingProxyType({"recommended": Settings(), "paper": PAPER})
-"""Our recommended settings and the paper's, by their names on the command line."""
+        return cls(**plain | {"objective": ObjectiveWeights(**values.get("objective", {}))})

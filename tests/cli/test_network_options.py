@@ -140,8 +140,8 @@ def test_info_warns_about_doubtful_input(capsys: pytest.CaptureFixture[str]) -> 
     assert facts["degree_histogram"][1] == {"from": 1, "to": 1, "vertices": 2}
     assert [doubt.split(";")[0].split(":")[0] for doubt in facts["warnings"]] == [
         "e.csv has no texts for its 3 vertices",
-        "the ids 'B' and 'b' differ only in case or spaces, and 1 such pair is there",
-        "67 % (2) of the edges are self-loops, which link nothing",
+        "the ids 'B' and 'b' differ only in case or spaces (1 such pair)",
+        "67 % (2) of the edges are self-loops",
     ]
     code, out, err = run(capsys, "info", "e.csv")
     assert (code, err) == (0, "")

@@ -20,7 +20,7 @@ from dmte.distributed.group import ProcessGroup
 from dmte.distributed.launcher import supervise
 from dmte.embedding.embedding import Embedding
 from dmte.network import read_network
-from dmte.settings import PAPER
+from dmte.recipes import PAPER
 from dmte.storage.codec import decode_json
 from dmte.storage.folder import is_stored, read_parts
 from dmte.training.run import TrainingRun
@@ -100,7 +100,7 @@ def test_a_group_that_loses_a_process_ends_in_the_same_bits(
         out, problems = launcher.communicate(timeout=300)
         assert launcher.returncode == 0, problems
     if not by_torchrun:
-        assert problems.count("a process was killed by SIGKILL; all start again") == 2
+        assert problems.count("a process was killed by SIGKILL; all processes restart") == 2
     assert "resumed after epoch" in out
     assert not checkpoint.exists()
     uninterrupted = together(2, lambda group: vectors_of(group, epochs))[0]
@@ -112,7 +112,7 @@ def test_processes_must_match_the_size_of_the_started_group(inside: Run) -> None
     done = inside(*asked, RANK="0", WORLD_SIZE="3")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "dmte: --processes says 2, but 3 were started; leave it out under torchrun\n"
+        "dmte: --processes must be left out under torchrun, which started 3, not 2\n"
     )
     assert (
         inside(*asked, RANK="1", LOCAL_RANK="1", WORLD_SIZE="3").stderr == ""
@@ -136,7 +136,7 @@ def test_processes_are_not_restarted_after_a_mistake_of_the_user(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     told: list[str] = []
-    assert supervise(["trian"], 2, restarts=3, tell=told.append) == 2
+    assert supervise(["trian"], 2, restarts=3, notify=told.append) == 2
     assert told == []
     assert "did you mean train?" in capfd.readouterr().err
 

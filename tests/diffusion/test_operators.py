@@ -130,7 +130,7 @@ def test_the_transition_matrix_stores_nothing_but_steps(adjacency: sp.csr_array)
     assert transition_matrix(adjacency).num_entries == adjacency.nnz + stuck
 
 
-def test_the_transition_matrix_is_single_precision_unless_asked(adjacency: sp.csr_array) -> None:
+def test_the_transition_matrix_is_single_precision_by_default(adjacency: sp.csr_array) -> None:
     product = transition_matrix(adjacency) @ torch.ones(NUM_VERTICES, 1)
     assert product.dtype == torch.float32
 
@@ -157,7 +157,7 @@ def test_the_unit_of_the_weights_does_not_change_the_symmetric_matrix(
     torch.testing.assert_close(one, other)
 
 
-def test_making_the_transition_matrix_leaves_the_adjacency_alone(adjacency: sp.csr_array) -> None:
+def test_the_transition_matrix_does_not_change_the_adjacency(adjacency: sp.csr_array) -> None:
     before = adjacency.toarray()
     transition_matrix(adjacency, torch.float64)
     np.testing.assert_array_equal(adjacency.toarray(), before)
@@ -196,7 +196,7 @@ def test_information_walks_one_edge_per_hop() -> None:
         assert mixed[0].tolist() == [1.0] * hops + [0.0] * (4 - hops)
 
 
-def test_diffuse_leaves_its_features_alone(transition: SparseMatrix) -> None:
+def test_diffuse_does_not_change_its_features(transition: SparseMatrix) -> None:
     features = random(NUM_VERTICES, DIM)
     before = features.clone()
     for hops in (1, 3):
@@ -281,7 +281,7 @@ def test_a_large_activation_saturates_without_overflow(transition: SparseMatrix)
     assert all(gradient.count_nonzero() == 0 for gradient in gradients)
 
 
-def test_each_column_of_the_convolution_depends_on_its_own_column_alone(
+def test_each_column_of_the_convolution_depends_only_on_its_own_column(
     transition: SparseMatrix,
 ) -> None:
     features, filters, weights = random(NUM_VERTICES, DIM), random(3, DIM, seed=1), HOP_WEIGHTS[:3]
@@ -293,7 +293,7 @@ def test_each_column_of_the_convolution_depends_on_its_own_column_alone(
         assert differs.any(dim=0).tolist() == [False, False, True, False]
 
 
-def test_each_column_of_diffuse_depends_on_its_own_column_alone(transition: SparseMatrix) -> None:
+def test_each_column_of_diffuse_depends_only_on_its_own_column(transition: SparseMatrix) -> None:
     features = random(NUM_VERTICES, DIM)
     changed = features.clone()
     changed[:, 1] += random(NUM_VERTICES, seed=3)

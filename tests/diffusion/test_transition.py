@@ -1,4 +1,4 @@
-"""P of a graph, without some edges and for new vertices: one table of kinds serves all three."""
+"""P of a graph, without some edges and with new vertices, from one table of kinds."""
 
 from types import MappingProxyType
 from typing import Any, get_args

@@ -1,4 +1,4 @@
-"""Several processes that share the columns learn what one learns alone.
+"""Several processes that share the columns train the same model as one.
 
 The members of a group are threads here, each with a gloo of its own: they exchange the same,
 and no process has to be started.
@@ -24,7 +24,7 @@ from torch.nn.functional import normalize
 
 from dmte.distributed.gloo import GlooGroup
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup, run_on_all
-from dmte.distributed.launcher import refuse_separate_folders
+from dmte.distributed.launcher import require_shared_folder
 from dmte.distributed.shared_tables import write_tables
 from dmte.errors import (
     ConfigError,
@@ -39,7 +39,8 @@ from dmte.kernels.row_norms import divided_rows, unit_rows
 from dmte.kernels.sparse import SparseMatrix
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.settings import PAPER, RECIPES, VARIANTS, Settings
+from dmte.recipes import PAPER, RECIPES, VARIANTS
+from dmte.settings import Settings
 from dmte.training.checkpoint import load_checkpoint, save_checkpoint
 from dmte.training.run import TrainingRun
 
@@ -81,7 +82,7 @@ def vectors_of(run: TrainingRun) -> Tensor | None:
 
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_team_learns_what_one_process_learns(
+def test_a_group_trains_the_same_model_as_one_process(
     together: Together, planted: TextualNetwork, kind: str
 ) -> None:
     alone = learned(planted, KINDS[kind])
@@ -93,7 +94,7 @@ def test_a_team_learns_what_one_process_learns(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_rounding_does_not_tell_a_team_s_auc_from_one_process_s(
+def test_the_auc_of_a_group_equals_that_of_one_process_despite_rounding(
     together: Together, recipe: str
 ) -> None:
     """In single precision sums in another order may end in other vectors, but none worse."""
@@ -115,13 +116,15 @@ def test_rounding_does_not_tell_a_team_s_auc_from_one_process_s(
 
 
 @pytest.mark.medium
-def test_a_team_stops_where_one_process_stops(together: Together, planted: TextualNetwork) -> None:
+def test_a_group_stops_at_the_same_epoch_as_one_process(
+    together: Together, planted: TextualNetwork
+) -> None:
     settings = replace(KINDS["stopping early"], epochs=30, learning_rate=0.1)
 
     def history(group: ProcessGroup) -> tuple[Any, ...]:
         run = TrainingRun(planted, settings, seed=3, group=group, dtype=torch.float64)
-        looks = [(report.epoch, report.validation_auc) for report in run.epochs()]
-        return looks, run.best and run.best.epoch
+        checks = [(report.epoch, report.validation_auc) for report in run.epochs()]
+        return checks, run.best and run.best.epoch
 
     alone = history(SINGLE_PROCESS)
     assert len(alone[0]) < 30
@@ -152,57 +155,53 @@ def test_exchanges_have_the_gradients_of_whole_tables(together: Together) -> Non
     torch.testing.assert_close(whole, gradients(SINGLE_PROCESS), rtol=1e-12, atol=1e-12)
 
 
-def test_rows_of_length_one_are_torchs_own_to_the_bit() -> None:
+def test_unit_rows_equal_torchs_to_the_bit() -> None:
     rows = torch.randn(50, 9, generator=torch.Generator().manual_seed(0))
     rows[3] = 0.0
     assert torch.equal(unit_rows(rows), normalize(rows))
 
 
-def test_more_processes_than_columns_are_refused(
-    together: Together, planted: TextualNetwork
-) -> None:
+def test_more_processes_than_columns_raise(together: Together, planted: TextualNetwork) -> None:
     def start(group: ProcessGroup) -> str:
-        with pytest.raises(ConfigError) as refused:
+        with pytest.raises(ConfigError) as caught:
             TrainingRun(planted, replace(SMALL, dim=4), seed=0, group=group)
-        return str(refused.value)
+        return str(caught.value)
 
     assert (
         together(3, start)
-        == ["3 processes cannot share 2 columns; start fewer, or ask for a larger dim"] * 3
+        == ["3 processes cannot share 2 columns; use fewer processes or a larger dim"] * 3
     )
 
 
-def test_a_network_without_words_is_refused_by_every_process(
+def test_a_network_without_words_raises_on_every_process(
     together: Together, planted: TextualNetwork
 ) -> None:
     silent = replace(planted, texts=("",) * planted.num_vertices)
 
     def start(group: ProcessGroup) -> str:
-        with pytest.raises(TrainingError) as refused:
+        with pytest.raises(TrainingError) as caught:
             TrainingRun(silent, Settings(dim=8), seed=0, group=group)
-        return str(refused.value)
+        return str(caught.value)
 
     first, second = together(2, start)
     assert "no text has a word" in first
     assert first == second
 
 
-def test_processes_that_were_given_other_data_are_refused(
-    together: Together, planted: TextualNetwork
-) -> None:
+def test_processes_with_different_data_raise(together: Together, planted: TextualNetwork) -> None:
     def start(group: ProcessGroup) -> str:
         network = planted.with_edges(planted.edges[group.rank :])
-        with pytest.raises(ConfigError) as refused:
+        with pytest.raises(ConfigError) as caught:
             TrainingRun(network, SMALL, seed=group.rank, group=group)
-        return str(refused.value)
+        return str(caught.value)
 
-    expected = "process 1 has a network and a seed other than process 0; all processes must"
+    expected = "process 1 and process 0 differ in the network and the seed; all processes must"
     assert all(words.startswith(expected) for words in together(2, start))
 
 
 @pytest.mark.medium
-def test_the_first_may_take_longer_than_others_wait_for_an_answer() -> None:
-    """It shows that it is alive; one that does not is lost."""
+def test_rank_zero_may_take_longer_than_the_timeout() -> None:
+    """It sends heartbeats; without them a process is lost."""
     store: Any = dist.HashStore()  # type: ignore[attr-defined]
     seconds = 1.0
 
@@ -221,7 +220,7 @@ def test_the_first_may_take_longer_than_others_wait_for_an_answer() -> None:
         assert all(pool.map(join, range(2)))
 
 
-def test_whoever_is_left_alone_is_told_so(together: Together) -> None:
+def test_a_process_that_loses_the_others_raises(together: Together) -> None:
     def leave(group: ProcessGroup) -> str:
         if group.is_rank_zero:
             with pytest.raises(LostProcessError) as lost:
@@ -235,10 +234,10 @@ def test_whoever_is_left_alone_is_told_so(together: Together) -> None:
 
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", ["recommended", "bilstm"])
-def test_a_team_of_any_size_goes_on_from_a_checkpoint(
+def test_a_group_of_any_size_resumes_from_a_checkpoint(
     together: Together, planted: TextualNetwork, tmp_path: Path, kind: str
 ) -> None:
-    """Two stop after the first epoch; whoever goes on ends where an uninterrupted run ends."""
+    """Two stop after the first epoch; a resumed run ends like an uninterrupted one."""
     settings, folder = KINDS[kind], tmp_path / "checkpoint"
 
     def begin(group: ProcessGroup) -> Tensor | None:
@@ -273,7 +272,7 @@ def mapping_of(table: Tensor) -> str:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the list of mappings is Linux's")
-def test_tables_of_a_host_are_kept_once_and_leave_no_file(
+def test_processes_of_a_host_share_tables_and_delete_the_file(
     together: Together, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -293,7 +292,7 @@ def test_tables_of_a_host_are_kept_once_and_leave_no_file(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the file that is always full is Linux's")
-def test_where_tables_find_no_room_all_processes_are_told(
+def test_all_processes_raise_if_there_is_no_space_for_tables(
     together: Together, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
@@ -303,36 +302,36 @@ def test_where_tables_find_no_room_all_processes_are_told(
     )
 
     def keep(group: ProcessGroup) -> str:
-        with pytest.raises(DmteError) as refused:
+        with pytest.raises(DmteError) as caught:
             group.share_on_host(torch.ones(100_000))
-        return str(refused.value)
+        return str(caught.value)
 
-    assert all("TMPDIR names a folder with more room" in told for told in together(2, keep))
+    assert all("set TMPDIR to a folder with more space" in message for message in together(2, keep))
     assert not list(tmp_path.iterdir())
 
 
-def test_hosts_that_do_not_share_the_folder_are_refused(together: Together, tmp_path: Path) -> None:
+def test_hosts_without_a_shared_folder_raise(together: Together, tmp_path: Path) -> None:
     def start(group: ProcessGroup) -> str:
-        with pytest.raises(StorageError) as refused:
-            refuse_separate_folders(tmp_path / f"host {group.rank}" / "models", group)
-        return str(refused.value)
+        with pytest.raises(StorageError) as caught:
+            require_shared_folder(tmp_path / f"host {group.rank}" / "models", group)
+        return str(caught.value)
 
     first, second = together(2, start)
     assert "does not see" in first
     assert "all hosts must share the folder" in second
-    together(2, lambda group: refuse_separate_folders(tmp_path / "shared", group))
+    together(2, lambda group: require_shared_folder(tmp_path / "shared", group))
     assert not list((tmp_path / "shared").iterdir())
 
 
-def test_what_goes_wrong_on_one_process_is_told_to_all(together: Together) -> None:
+def test_an_error_on_one_process_raises_on_all(together: Together) -> None:
     def act(group: ProcessGroup) -> str:
         def fail() -> None:
             if group.rank == 1:
                 raise NetworkError("there is no such file here")
 
-        with pytest.raises(DmteError) as told:
+        with pytest.raises(DmteError) as caught:
             run_on_all(group, fail)
-        return str(told.value)
+        return str(caught.value)
 
     assert together(3, act) == [
         "process 1: there is no such file here",

@@ -1,4 +1,4 @@
-"""Embeddings: found again by id, scored by the formula, stored and loaded whole."""
+"""Embeddings find vertices by id, score pairs, and survive storage."""
 
 from pathlib import Path
 
@@ -46,13 +46,13 @@ def test_most_similar_equals_sorting_all_cosines(embedding: Embedding) -> None:
     assert [neighbor.score for neighbor in found] == pytest.approx([-s for s, _ in slow], abs=1e-6)
 
 
-def test_twins_do_not_push_each_other_out() -> None:
+def test_vertices_with_equal_vectors_find_each_other() -> None:
     embedding = Embedding(("a", "twin", "other"), torch.tensor([[1.0], [1.0], [-1.0]]), 1)
     assert [n.id for n in embedding.most_similar("a", k=2)] == ["twin", "other"]
     assert [n.id for n in embedding.most_similar("twin", k=1)] == ["a"]
 
 
-def test_asking_for_more_than_there_are_gives_all(embedding: Embedding) -> None:
+def test_a_k_above_the_number_of_vertices_returns_all(embedding: Embedding) -> None:
     assert len(embedding.most_similar("a", k=100)) == 5
 
 
@@ -72,25 +72,25 @@ def test_one_half_may_be_compared_and_some_vertices_found() -> None:
     assert {n.id for n in embedding.most_similar("a", 9, among=only)} == {"text", "structure"}
 
 
-def test_a_half_that_is_not_there_is_refused() -> None:
+def test_a_missing_half_raises() -> None:
     embedding = Embedding(("a", "b"), torch.eye(2), text_dim=2)
     with pytest.raises(ConfigError, match="no structure half"):
         embedding.most_similar("a", half="structure")
 
 
-def test_an_unknown_vertex_is_refused_with_a_near_match(embedding: Embedding) -> None:
+def test_an_unknown_vertex_raises_with_a_similar_name(embedding: Embedding) -> None:
     with pytest.raises(UnknownVertexError, match=r"no vertex 'd  d'; did you mean 'd d'\?"):
         embedding.most_similar("d  d")
 
 
-def test_a_k_below_one_is_refused(embedding: Embedding) -> None:
+def test_a_k_below_one_raises(embedding: Embedding) -> None:
     with pytest.raises(ConfigError, match="k must be at least 1, not 0"):
         embedding.closest(embedding["a"], 0)
     with pytest.raises(ConfigError, match="k must be at least 1, not 0"):
         embedding.most_similar("a", k=0)
 
 
-def test_a_stored_embedding_comes_back_whole(embedding: Embedding, tmp_path: Path) -> None:
+def test_an_embedding_survives_saving_and_loading(embedding: Embedding, tmp_path: Path) -> None:
     embedding.save(tmp_path / "stored")
     loaded = Embedding.load(tmp_path / "stored")
     assert loaded.ids == embedding.ids
@@ -104,7 +104,7 @@ def test_saving_again_replaces_the_old_one(embedding: Embedding, tmp_path: Path)
     assert Embedding.load(tmp_path / "stored").ids == ("x",)
 
 
-def test_loading_from_nowhere_says_so(tmp_path: Path) -> None:
+def test_loading_a_missing_folder_raises(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="nowhere"):
         Embedding.load(tmp_path / "nowhere")
 

@@ -1,4 +1,4 @@
-"""Exports: what another program reads is what was written."""
+"""Exported files hold the vectors and ids."""
 
 import csv
 import importlib.util
@@ -83,7 +83,7 @@ def test_the_projector_gets_vectors_and_metadata(embedding: Embedding, tmp_path:
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_file_that_exists_is_kept(embedding: Embedding, tmp_path: Path, kind: str) -> None:
+def test_an_existing_file_is_not_replaced(embedding: Embedding, tmp_path: Path, kind: str) -> None:
     path = tmp_path / "kept"
     path.write_text("mine")
     with pytest.raises(StorageError, match="exists already and is not overwritten"):
@@ -105,17 +105,17 @@ def test_a_device_is_never_replaced(embedding: Embedding, tmp_path: Path) -> Non
     assert link.is_char_device()
 
 
-def test_what_fails_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_failed_export_leaves_no_file(tmp_path: Path) -> None:
     clash = Embedding(("a b", "a_b"), torch.eye(2), text_dim=1)
-    with pytest.raises(StorageError, match=r"'a b' and 'a_b' are both 'a_b'"):
+    with pytest.raises(StorageError, match=r"'a b' and 'a_b' both become 'a_b'"):
         export_vectors(clash, tmp_path / "v.txt", "word2vec")
     blank = Embedding(("a", " "), torch.eye(2), text_dim=1)
-    with pytest.raises(StorageError, match="has no letters"):
+    with pytest.raises(StorageError, match="is blank"):
         export_vectors(blank, tmp_path / "v.txt", "word2vec")
     assert not list(tmp_path.iterdir())
 
 
-def test_a_place_that_cannot_be_written_is_one_line(embedding: Embedding, tmp_path: Path) -> None:
+def test_an_unwritable_path_raises(embedding: Embedding, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="is a folder"):
         export_vectors(embedding, tmp_path)
     (tmp_path / "file").write_text("")

@@ -1,4 +1,4 @@
-"""Vectors in other libraries are the same vectors, and a missing library is named."""
+"""Converted vectors are equal, and a missing library raises with its name."""
 
 import sys
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def test_a_pandas_frame_holds_the_vectors_under_their_ids(embedding: Embedding) 
     assert embedding.vectors[0, 0] != 99
 
 
-def test_a_polars_frame_is_what_the_export_holds(embedding: Embedding, tmp_path: Path) -> None:
+def test_a_polars_frame_equals_the_exported_file(embedding: Embedding, tmp_path: Path) -> None:
     import polars as pl
 
     frame = embedding.to_polars()
@@ -49,7 +49,7 @@ def test_keyed_vectors_have_the_same_vectors_and_neighbors(embedding: Embedding)
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_a_graph_leads_back_to_the_network(
+def test_a_graph_converts_back_to_the_network(
     *, directed: bool, planted: TextualNetwork, embedding: Embedding
 ) -> None:
     twice = torch.cat([planted.edges, planted.edges[:5]])
@@ -63,14 +63,14 @@ def test_a_graph_leads_back_to_the_network(
     assert np.array_equal(graph.nodes[last]["v"], embedding[last].numpy())
 
 
-def test_a_vertex_without_a_vector_is_refused(planted: TextualNetwork) -> None:
+def test_a_vertex_without_a_vector_raises(planted: TextualNetwork) -> None:
     few = Embedding(planted.ids[1:], torch.ones(len(planted.ids) - 1, 2), 2)
     with pytest.raises(UnknownVertexError, match="there is no vertex"):
         few.to_networkx(planted)
 
 
 @pytest.mark.parametrize("package", ["pandas", "polars", "gensim", "networkx"])
-def test_a_missing_package_is_named(
+def test_a_missing_package_raises_with_its_name(
     package: str,
     embedding: Embedding,
     planted: TextualNetwork,
@@ -89,7 +89,7 @@ def test_a_missing_package_is_named(
     assert "\n" not in str(found.value)
 
 
-def test_a_notebook_shows_little_and_runs_nothing(planted: TextualNetwork) -> None:
+def test_notebooks_show_a_short_escaped_table(planted: TextualNetwork) -> None:
     evil = "<script>alert(1)</script>"
     ids = (evil, *planted.ids[1:])
     network = replace(planted, ids=ids, texts=("x" * 500, *planted.texts[1:]))
@@ -102,7 +102,7 @@ def test_a_notebook_shows_little_and_runs_nothing(planted: TextualNetwork) -> No
         assert len(html) < 2000
 
 
-def test_a_notebook_shows_how_a_model_was_trained(planted: TextualNetwork) -> None:
+def test_notebooks_show_the_settings_of_a_model(planted: TextualNetwork) -> None:
     from dmte.settings import Settings
     from dmte.training.method import DmteMethod
 

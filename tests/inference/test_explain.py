@@ -1,4 +1,4 @@
-"""Explanations: every way to take a score apart adds up to it, and is what the formula says."""
+"""Explanations add up to the score and equal the formulas."""
 
 from dataclasses import replace
 
@@ -14,7 +14,8 @@ from dmte.inference.paths import common_neighbors, strongest_routes
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.settings import PAPER, VARIANTS, Settings
+from dmte.recipes import PAPER, VARIANTS
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 
 RECIPES = {
@@ -72,7 +73,7 @@ def test_both_ends_are_treated_alike(trained: TrainedModel) -> None:
 
 
 @pytest.mark.parametrize("recipe", ["recommended", "word-average"])
-def test_words_and_their_meetings_are_the_slow_formula(recipe: str) -> None:
+def test_words_and_pairs_equal_the_slow_formula(recipe: str) -> None:
     """Dense powers of P, and word by word."""
     trained = DmteMethod(RECIPES[recipe]).train(planted_network(), seed=3)
     model, network = trained.model, trained.network
@@ -91,7 +92,7 @@ def test_words_and_their_meetings_are_the_slow_formula(recipe: str) -> None:
         mixing = model.mixing.matrix.detach().double().numpy()
 
     def row(vertex: int, word: int | None) -> np.ndarray:
-        """The text half of a vertex, or what a word brings to it."""
+        """The text half of a vertex, or the part of a word in it."""
         total = np.zeros(len(mixing))
         for hop, power in enumerate(powers):
             whole = filters[hop] * (power[vertex] @ amounts @ directions)
@@ -121,17 +122,17 @@ def _dense(network: TextualNetwork) -> np.ndarray:
     return (transition @ torch.eye(network.num_vertices, dtype=torch.float64)).numpy()
 
 
-def test_a_vertex_that_no_text_leaves_is_explained_by_its_own_text(trained: TrainedModel) -> None:
+def test_an_isolated_vertex_is_explained_by_its_own_text(trained: TrainedModel) -> None:
     found = explained(trained, 0, LONELY)
     steps = {part.id: part.steps_b for part in found.vertices if part.steps_b is not None}
     assert steps == {trained.network.ids[LONELY]: 0}
     assert (found.is_linked, found.common_neighbors, found.connections) == (False, (), ())
 
 
-def test_unknown_and_equal_vertices_are_refused(trained: TrainedModel) -> None:
+def test_unknown_and_equal_vertices_raise(trained: TrainedModel) -> None:
     with pytest.raises(UnknownVertexError, match="no vertex 'nobody'"):
         explain(trained, trained.network.ids[0], "nobody")
-    with pytest.raises(ConfigError, match="given twice"):
+    with pytest.raises(ConfigError, match="must be two different vertices"):
         explained(trained, 0, 0)
 
 

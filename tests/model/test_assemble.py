@@ -1,4 +1,4 @@
-"""Lengths by degree: how readily a vertex is linked, and when held-back edges ask for it."""
+"""Lengths of vectors by degree, and the choice of the degree power by validation edges."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,12 +13,12 @@ from torch.nn.functional import normalize
 
 from dmte.evaluation import strict_task
 from dmte.metrics import PairScores
-from dmte.model.assemble import DOUBLING, degrees, length_products, scale_by_degree
+from dmte.model.assemble import DEGREE_UNIT, degrees, length_products, scale_by_degree
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.settings import Settings
-from dmte.training.auto_settings import MIN_JUDGING, POWERS, choose_degree_power
+from dmte.training.auto_settings import MIN_POWER_EDGES, POWERS, choose_degree_power
 from dmte.training.method import DmteMethod
 
 STRETCHED = Settings(dim=32, epochs=1, degree_power=0.5)
@@ -51,14 +51,14 @@ def edges_of(network: TextualNetwork, vertex: int) -> float:
 
 
 @pytest.mark.parametrize("directed", [False, True])
-def test_a_degree_counts_the_edges_at_a_vertex_but_for_loops(*, directed: bool) -> None:
+def test_a_degree_counts_edges_without_self_loops(*, directed: bool) -> None:
     edges = torch.tensor([[0, 1], [1, 2], [3, 1], [2, 2]])
     network = TextualNetwork(ids=tuple("abcde"), texts=("",) * 5, edges=edges, directed=directed)
     counted = [edges_of(network, vertex) for vertex in range(5)]
     assert degrees(network.adjacency()) == pytest.approx(counted)
 
 
-def test_weights_in_other_units_make_no_other_degrees(planted: TextualNetwork) -> None:
+def test_the_unit_of_the_weights_does_not_change_degrees(planted: TextualNetwork) -> None:
     adjacency = planted.adjacency()
     adjacency.data = np.arange(1.0, 1 + adjacency.nnz)
     found = degrees(adjacency)
@@ -66,18 +66,18 @@ def test_weights_in_other_units_make_no_other_degrees(planted: TextualNetwork) -
     assert found[LONELY] == 0
 
 
-def test_a_vector_is_as_long_as_its_degree_says() -> None:
+def test_vectors_have_the_lengths_of_the_formula() -> None:
     vectors = normalize(torch.randn(4, 6, generator=torch.Generator().manual_seed(0)))
     found = np.array([0.0, 1.0, 3.0, 12.0])
     longer = scale_by_degree(vectors, found, 0.3)
-    slow = torch.tensor([(1 + degree / DOUBLING) ** 0.3 for degree in found.tolist()])
+    slow = torch.tensor([(1 + degree / DEGREE_UNIT) ** 0.3 for degree in found.tolist()])
     torch.testing.assert_close(longer.norm(dim=1), slow)
     torch.testing.assert_close(normalize(longer), vectors)
     torch.testing.assert_close(scale_by_degree(longer, found, -0.3), vectors)
     assert scale_by_degree(vectors, found, 0.0) is vectors
 
 
-def judged(*, power: float, seed: int = 0) -> tuple[PairScores, PairScores]:
+def pair_scores(*, power: float, seed: int = 0) -> tuple[PairScores, PairScores]:
     """Return scores of pairs, whose ends' lengths matter with a power, and these lengths."""
     generator = torch.Generator().manual_seed(seed)
     unit: Tensor = torch.rand(4000, generator=generator)
@@ -89,39 +89,41 @@ def judged(*, power: float, seed: int = 0) -> tuple[PairScores, PairScores]:
     )
 
 
-def test_the_power_is_the_one_that_edges_were_made_by() -> None:
+def test_the_power_that_generated_the_edges_is_chosen() -> None:
     for power in (0.0, 0.2, 0.8):
-        assert choose_degree_power([judged(power=power)]) == power
-    assert choose_degree_power([judged(power=0.4, seed=1), judged(power=0.4, seed=2)]) == 0.4
+        assert choose_degree_power([pair_scores(power=power)]) == power
+    assert (
+        choose_degree_power([pair_scores(power=0.4, seed=1), pair_scores(power=0.4, seed=2)]) == 0.4
+    )
 
 
-def test_every_training_has_a_say() -> None:
-    none, most = judged(power=0.0), judged(power=0.8, seed=1)
+def test_the_power_is_best_on_average_over_folds() -> None:
+    none, most = pair_scores(power=0.0), pair_scores(power=0.8, seed=1)
     assert 0 < choose_degree_power([none, most]) < 0.8
 
 
-def test_a_few_edges_choose_nothing() -> None:
-    unit, lengths = judged(power=0.8)
-    few = MIN_JUDGING - 1
+def test_the_power_is_zero_with_few_validation_edges() -> None:
+    unit, lengths = pair_scores(power=0.8)
+    few = MIN_POWER_EDGES - 1
     cut = [PairScores(one.edges[:few], one.non_edges) for one in (unit, lengths)]
     assert choose_degree_power([(cut[0], cut[1])]) == 0.0
     cut = [PairScores(one.edges[: few + 1], one.non_edges) for one in (unit, lengths)]
     assert choose_degree_power([(cut[0], cut[1])]) > 0.0
 
 
-def test_of_equally_good_powers_the_smallest_is_taken() -> None:
+def test_the_smallest_of_equally_good_powers_is_chosen() -> None:
     apart = PairScores(torch.full((20,), 9.0), torch.tensor([0.1]))
     assert choose_degree_power([(apart, PairScores(torch.ones(20), torch.ones(1)))]) == 0.0
     assert choose_degree_power([]) == 0.0
 
 
-def test_products_are_those_of_the_two_lengths() -> None:
+def test_length_products_are_products_of_both_lengths() -> None:
     found = length_products(np.array([0.0, 3.0, 6.0]), torch.tensor([[0, 1], [1, 2]]))
     assert found.tolist() == [2.0, 6.0]
 
 
 @pytest.mark.medium
-def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork) -> None:
+def test_lengths_improve_the_prediction_of_links_to_hubs(with_hubs: TextualNetwork) -> None:
     task = strict_task(with_hubs, 0.7, seed=0)
     chosen = DmteMethod(Settings(epochs=2)).train(task.train, seed=0)
     plain = DmteMethod(Settings(epochs=2, degree_power=0.0)).train(task.train, seed=0)
@@ -133,19 +135,19 @@ def test_links_to_hubs_are_predicted_better_by_lengths(with_hubs: TextualNetwork
     # Directions stay, and with them what is similar.
     torch.testing.assert_close(normalize(chosen.embedding.vectors), plain.embedding.vectors)
     sums = [edges_of(task.train, vertex) for vertex in range(400)]
-    slow = torch.tensor([(1 + degree / DOUBLING) ** power for degree in sums])
+    slow = torch.tensor([(1 + degree / DEGREE_UNIT) ** power for degree in sums])
     torch.testing.assert_close(chosen.embedding.vectors.norm(dim=1), slow)
 
 
 @pytest.mark.medium
-def test_vectors_keep_their_length_where_degrees_tell_nothing() -> None:
+def test_vectors_have_length_one_if_degrees_do_not_predict_links() -> None:
     drawn = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(2))
     trained = DmteMethod(Settings(epochs=2)).train(drawn, seed=0)
     assert trained.settings.degree_power == 0.0
     torch.testing.assert_close(trained.embedding.vectors.norm(dim=1), torch.ones(200))
 
 
-def test_nothing_is_chosen_where_nothing_is_held_back(with_hubs: TextualNetwork) -> None:
+def test_the_power_is_zero_without_validation_edges(with_hubs: TextualNetwork) -> None:
     settings = Settings(dim=32, epochs=1, validation_fraction=0.0)
     assert DmteMethod(settings).train(with_hubs, seed=0).settings.degree_power == 0.0
 
@@ -159,7 +161,7 @@ def test_nothing_is_chosen_where_nothing_is_held_back(with_hubs: TextualNetwork)
         (Settings(dim=32, epochs=1, unit_rows=False), False),
     ],
 )
-def test_lengths_are_for_fixed_texts_at_length_1_of_any_width(
+def test_a_power_requires_a_frozen_encoder_and_unit_rows(
     with_hubs: TextualNetwork, settings: Settings, *, is_chosen: bool
 ) -> None:
     trained = DmteMethod(settings).train(with_hubs, seed=0)
@@ -167,7 +169,7 @@ def test_lengths_are_for_fixed_texts_at_length_1_of_any_width(
 
 
 @pytest.mark.medium
-def test_new_vertices_are_as_long_in_other_units_of_weight(with_hubs: TextualNetwork) -> None:
+def test_the_unit_of_the_weights_does_not_change_new_vertices(with_hubs: TextualNetwork) -> None:
     heavy = with_hubs.with_edges(with_hubs.edges, 60.0 * with_hubs.edge_weights)
     found = []
     for network, weight in ((with_hubs, 1.0), (heavy, 60.0)):
@@ -188,7 +190,7 @@ def longer(request: pytest.FixtureRequest, with_hubs: TextualNetwork) -> Trained
 
 
 @pytest.mark.medium
-def test_a_model_with_lengths_is_stored_and_read_again(
+def test_a_model_with_lengths_survives_saving_and_loading(
     longer: TrainedModel, tmp_path: Path
 ) -> None:
     longer.save(tmp_path / "model")
@@ -198,7 +200,7 @@ def test_a_model_with_lengths_is_stored_and_read_again(
     assert torch.equal(again.embedding.vectors, longer.embedding.vectors)
 
 
-def test_a_new_vertex_is_as_long_as_its_own_edges_say(longer: TrainedModel) -> None:
+def test_a_new_vertex_has_the_length_of_its_own_edges(longer: TrainedModel) -> None:
     network, old = longer.network, longer.embedding
     near = [4, 9]
     new = TextualNetwork(
@@ -208,7 +210,7 @@ def test_a_new_vertex_is_as_long_as_its_own_edges_say(longer: TrainedModel) -> N
     )
     found = longer.embed(new)
     alone = 1.0 if old.structure.shape[1] == 0 else 0.7**0.5  # No walk ends anywhere.
-    expected = torch.tensor([(1 + 2 / DOUBLING) ** 0.5, alone])
+    expected = torch.tensor([(1 + 2 / DEGREE_UNIT) ** 0.5, alone])
     torch.testing.assert_close(found.vectors.norm(dim=1), expected)
     if old.structure.shape[1]:
         ends = normalize(normalize(old.structure[near]).sum(dim=0), dim=0)
@@ -226,5 +228,5 @@ def test_new_vertices_of_a_directed_network_count_edges_by_halves() -> None:
         edges=torch.tensor([[0, 1], [0, 2]]),
         directed=True,
     )
-    expected = torch.tensor([(1 + 1 / DOUBLING) ** 0.5, (1 + 0.5 / DOUBLING) ** 0.5])
+    expected = torch.tensor([(1 + 1 / DEGREE_UNIT) ** 0.5, (1 + 0.5 / DEGREE_UNIT) ** 0.5])
     torch.testing.assert_close(trained.embed(new).vectors.norm(dim=1), expected)

@@ -72,7 +72,7 @@ def test_rows_longer_than_one_are_scaled_to_length_one() -> None:
     torch.testing.assert_close(structure_of(table), expected)
 
 
-def test_rows_of_at_most_length_one_stay_as_they_are() -> None:
+def test_rows_of_at_most_length_one_do_not_change() -> None:
     table = torch.tensor([[0.6, 0.0], [0.0, 0.0], [-0.3, 0.4], [1.0, 0.0]], dtype=torch.float64)
     assert torch.equal(structure_of(table), table)
 
@@ -131,7 +131,7 @@ def test_without_a_convolution_the_text_embedding_is_the_encoded_text(
     assert torch.equal(halves_of(model, transition).text, text_features(model))
 
 
-def test_without_a_convolution_the_structure_is_diffused_all_the_same(
+def test_without_a_convolution_the_structure_is_still_diffused(
     transition: SparseMatrix,
 ) -> None:
     with_it, without = (
@@ -142,7 +142,7 @@ def test_without_a_convolution_the_structure_is_diffused_all_the_same(
     assert torch.equal(with_it.diffused_structure, without.diffused_structure)
 
 
-def test_without_a_structure_half_there_is_none_and_the_text_is_the_same(
+def test_without_a_structure_half_the_text_half_is_the_same(
     transition: SparseMatrix,
 ) -> None:
     halves = halves_of(make(structure=False), transition)
@@ -181,7 +181,7 @@ def test_gradients_reach_every_parameter(transition: SparseMatrix) -> None:
         ("structure.table", "diffused_structure"),
     ],
 )
-def test_each_column_depends_on_its_own_column_of_the_parameters_alone(
+def test_each_column_depends_only_on_its_own_column_of_the_parameters(
     transition: SparseMatrix, parameter: str, half: str
 ) -> None:
     """True of V_s while no row is longer than 1: a length is made of all columns."""
@@ -197,7 +197,7 @@ def test_each_column_depends_on_its_own_column_of_the_parameters_alone(
 
 
 @pytest.mark.parametrize("parameter", ["encoder.words", "convolution.filters", "structure.table"])
-def test_each_parameter_moves_its_own_half_alone(transition: SparseMatrix, parameter: str) -> None:
+def test_each_parameter_changes_only_its_own_half(transition: SparseMatrix, parameter: str) -> None:
     model = make()
     with torch.no_grad():
         before = halves_of(model, transition)

@@ -1,4 +1,4 @@
-"""Vertices that came after training: what they get, and that nothing else changes."""
+"""Vectors of new vertices, which do not change the model."""
 
 from contextlib import nullcontext
 from dataclasses import replace
@@ -14,7 +14,8 @@ from dmte.errors import DmteWarning, NetworkError
 from dmte.model.build import embed_network
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.settings import PAPER, VARIANTS, Settings
+from dmte.recipes import PAPER, VARIANTS
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 
 RECIPES = {
@@ -103,8 +104,10 @@ def test_the_text_half_is_the_convolution_over_the_extended_transition(
     directed = ways == "one way"
     trained = train(recipe, replace(planted, directed=directed))
     new = with_names(newcomers(trained.network), old=planted.ids[3], older=planted.ids[9])
-    told = pytest.warns(DmteWarning, match="1 of 4, are left out") if directed else nullcontext()
-    with told:
+    warned = (
+        pytest.warns(DmteWarning, match="1 of 4 edges leave only") if directed else nullcontext()
+    )
+    with warned:
         found = trained.embed(new)
     slow = slow_text_half(trained, new).detach()
     assert found.ids == ("n1", "n2", "n3")
@@ -112,7 +115,7 @@ def test_the_text_half_is_the_convolution_over_the_extended_transition(
     torch.testing.assert_close(trained.embedding.text, slow[:80], atol=1e-5, rtol=1e-4)
 
 
-def test_nothing_that_was_trained_moves_by_a_bit(trained: TrainedModel) -> None:
+def test_embedding_new_vertices_does_not_change_the_model(trained: TrainedModel) -> None:
     before = trained.embedding.vectors.clone()
     state = {name: value.clone() for name, value in trained.model.state_dict().items()}
     network = trained.network
@@ -150,7 +153,7 @@ def test_a_twin_of_an_old_vertex_gets_its_text_half_and_nearly_its_structure_hal
     assert float(found.structure[0].norm()) == pytest.approx(float(structure[old].norm()), rel=1e-3)
 
 
-def test_a_vertex_taken_out_and_embedded_gets_what_the_whole_network_gives_it(
+def test_a_removed_vertex_gets_the_vector_of_the_whole_network(
     planted: TextualNetwork,
 ) -> None:
     """With one hop of diffusion no walk comes back, so that old rows without it do not matter.
@@ -175,7 +178,9 @@ def test_a_vertex_taken_out_and_embedded_gets_what_the_whole_network_gives_it(
     torch.testing.assert_close(found.vectors[0], whole.embedding.vectors[out])
 
 
-def test_the_order_of_new_vertices_and_their_company_do_not_matter(trained: TrainedModel) -> None:
+def test_a_vector_does_not_depend_on_the_order_or_number_of_new_vertices(
+    trained: TrainedModel,
+) -> None:
     network = trained.network
     new = with_names(newcomers(network), old=network.ids[3], older=network.ids[9])
     order = torch.tensor([4, 2, 1, 0, 3])
@@ -194,7 +199,7 @@ def test_the_order_of_new_vertices_and_their_company_do_not_matter(trained: Trai
     torch.testing.assert_close(trained.embed(alone)["n3"], one["n3"])
 
 
-def test_a_text_alone_is_what_embed_text_says(trained: TrainedModel) -> None:
+def test_a_vertex_without_edges_equals_embed_text(trained: TrainedModel) -> None:
     text = trained.network.texts[4]
     found = trained.embed(TextualNetwork(ids=("n",), texts=(text,), edges=NO_EDGES))
     torch.testing.assert_close(found.text[0], trained.embed_text(text))
@@ -215,7 +220,7 @@ def test_the_structure_half_follows_the_diffusion_map(planted: TextualNetwork) -
     )
 
 
-def test_unknown_words_and_vertices_of_which_nothing_is_known_are_counted(
+def test_warnings_count_unknown_words_and_empty_vertices(
     planted: TextualNetwork,
 ) -> None:
     trained = train("recommended", planted)
@@ -233,7 +238,7 @@ def test_unknown_words_and_vertices_of_which_nothing_is_known_are_counted(
     assert not found["b"].any()
 
 
-def test_known_vertices_are_refused_or_skipped(planted: TextualNetwork) -> None:
+def test_known_vertices_raise_or_are_skipped(planted: TextualNetwork) -> None:
     trained = train("recommended", planted)
     grown = TextualNetwork(
         ids=(*planted.ids, "n"),

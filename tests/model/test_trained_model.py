@@ -1,4 +1,4 @@
-"""A trained model: stored whole, and able to read new texts."""
+"""Trained models survive storage and embed new texts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
-from dmte.settings import VARIANTS
+from dmte.recipes import VARIANTS
 from dmte.training.method import DmteMethod
 
 
@@ -20,7 +20,7 @@ def trained(request: pytest.FixtureRequest, planted: TextualNetwork) -> TrainedM
     return DmteMethod(settings).train(planted, seed=3)
 
 
-def test_a_stored_model_comes_back_whole(trained: TrainedModel, tmp_path: Path) -> None:
+def test_a_model_survives_saving_and_loading(trained: TrainedModel, tmp_path: Path) -> None:
     trained.save(tmp_path / "model")
     loaded = TrainedModel.load(tmp_path / "model")
     assert loaded.settings == trained.settings
@@ -38,13 +38,13 @@ def test_a_model_folder_is_also_an_embedding_folder(trained: TrainedModel, tmp_p
     assert torch.equal(Embedding.load(tmp_path / "model").vectors, trained.embedding.vectors)
 
 
-def test_an_embedding_folder_is_no_model(trained: TrainedModel, tmp_path: Path) -> None:
+def test_an_embedding_folder_is_not_a_model(trained: TrainedModel, tmp_path: Path) -> None:
     trained.embedding.save(tmp_path / "embedding")
-    with pytest.raises(StorageError, match=r"holds no trained model: config\.json"):
+    with pytest.raises(StorageError, match=r"is not the folder of a model: config\.json"):
         TrainedModel.load(tmp_path / "embedding")
 
 
-def test_a_text_is_embedded_like_an_isolated_vertex_that_has_it(trained: TrainedModel) -> None:
+def test_a_text_is_embedded_like_an_isolated_vertex(trained: TrainedModel) -> None:
     lonely = 7
     alone = trained.embed_text(trained.network.texts[lonely])
     torch.testing.assert_close(alone, trained.embedding.text[lonely])
@@ -52,12 +52,12 @@ def test_a_text_is_embedded_like_an_isolated_vertex_that_has_it(trained: Trained
     assert neighbors[0].score == pytest.approx(1.0, abs=1e-5)
 
 
-def test_a_text_without_a_known_word_is_refused(trained: TrainedModel) -> None:
+def test_a_text_without_a_known_word_raises(trained: TrainedModel) -> None:
     with pytest.raises(ConfigError, match="no word of 'zebra' occurs"):
         trained.embed_text("zebra")
 
 
-def test_the_card_says_what_the_model_is(trained: TrainedModel, tmp_path: Path) -> None:
+def test_the_card_describes_the_model(trained: TrainedModel, tmp_path: Path) -> None:
     trained.save(tmp_path / "model")
     card = (tmp_path / "model" / "README.md").read_text()
     assert repr(trained.embedding) in card

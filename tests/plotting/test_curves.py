@@ -162,7 +162,7 @@ def test_training_panels_show_the_loss_and_the_best_epoch() -> None:
     assert auc.lines[1].x == [1]
     assert auc.lines[1].y == pytest.approx([95])
     assert auc.lines[1].name == "95.0, best after epoch 1"
-    assert outcome(history) == "AUC 95.0 on held-back edges, best after epoch 1"
+    assert outcome(history) == "AUC 95.0 on validation edges, best after epoch 1"
 
 
 def test_each_of_several_trainings_has_a_ring_at_its_best_epoch() -> None:
@@ -175,21 +175,21 @@ def test_each_of_several_trainings_has_a_ring_at_its_best_epoch() -> None:
     assert auc.lines[1].y == pytest.approx([90, 80])
     assert auc.lines[1].name == "85.0, best after epochs 0 (the start) and 1"
     assert [line.y for line in auc.faint] == [[90, 80], [70, 80]]
-    assert outcome(history).startswith("AUC 85.0 on held-back edges, mean of 2 trainings at their")
+    assert outcome(history).startswith("AUC 85.0 on validation edges, mean of 2 trainings, best")
 
 
 def test_a_training_without_improvement_is_best_at_the_start() -> None:
     history = [EpochRecord(0, None, {}, 0.9), EpochRecord(1, 0.5, {"text_text": 0.5}, 0.8)]
     assert training_panels(history)[1].lines[1].name == "90.0, best at the start"
-    assert "best at the start: nothing that was learned" in outcome(history)
+    assert "best at the start: training did not help" in outcome(history)
     assert outcome([]) == (
-        "nothing was learned, as there were too few links, or too few pairs without one, to judge "
-        "by; texts are diffused over any links"
+        "nothing was learned, because there were too few edges, or too few pairs without an edge, "
+        "for validation; texts are only diffused"
     )
 
 
 def test_a_model_that_was_not_trained_raises(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="too few pairs without one"):
+    with pytest.raises(ConfigError, match="too few pairs without an edge"):
         draw_training([], tmp_path / "x.png")
 
 

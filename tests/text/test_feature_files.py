@@ -20,7 +20,8 @@ from dmte.inference.explain import explain
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.settings import PAPER, Settings
+from dmte.recipes import PAPER
+from dmte.settings import Settings
 from dmte.text import FeatureRows, PrecomputedFeatures
 from dmte.text.feature_files import read_features
 from dmte.text.precomputed import unit_features

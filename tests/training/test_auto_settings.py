@@ -1,4 +1,4 @@
-"""The width of fixed texts: where the directions end that tell what is linked."""
+"""The width of a frozen encoder is chosen by validation AUC."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from dmte.training.run import TrainingRun
 
 
 def linked_by_features(num_vertices: int, strength: float) -> TextualNetwork:
-    """Return vertices linked where 60 features are alike; 64 others of strength 1 say nothing."""
+    """Link vertices with similar values of 60 features; 64 others are noise of strength 1."""
     generator = torch.Generator().manual_seed(0)
     telling, silent = (
         torch.linalg.qr(torch.randn(num_vertices, number, generator=generator)).Q
@@ -30,7 +30,7 @@ def linked_by_features(num_vertices: int, strength: float) -> TextualNetwork:
 @pytest.mark.parametrize(
     ("strength", "width"), [(1.5, 64), (0.8, 128)], ids=["telling first", "telling last"]
 )
-def test_the_width_is_the_one_that_ranks_held_back_edges_best(strength: float, width: int) -> None:
+def test_the_width_with_the_best_validation_auc_is_chosen(strength: float, width: int) -> None:
     network = linked_by_features(200, strength)
     aucs = {}
     for dim in (64, 128):

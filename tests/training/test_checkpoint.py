@@ -14,7 +14,7 @@ from dmte.cli import main
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
 from dmte.network import TextualNetwork, read_network
-from dmte.settings import PAPER
+from dmte.recipes import PAPER
 from dmte.storage.codec import decode_json
 from dmte.storage.folder import read_parts
 from dmte.training import checkpoint
@@ -63,7 +63,7 @@ def test_a_resumed_run_ends_in_the_same_bits(
 
 
 @pytest.mark.medium
-def test_more_epochs_may_be_asked_for(planted: TextualNetwork, tmp_path: Path) -> None:
+def test_a_resumed_run_may_have_more_epochs(planted: TextualNetwork, tmp_path: Path) -> None:
     run = TrainingRun(planted, replace(SMALL, epochs=3), seed=0)
     finish(run)
     save_checkpoint(run, tmp_path / "checkpoint")
@@ -71,7 +71,7 @@ def test_more_epochs_may_be_asked_for(planted: TextualNetwork, tmp_path: Path) -
     assert torch.equal(finish(resumed), DmteMethod(SMALL).fit(planted, seed=0).vectors)
 
 
-def test_another_run_is_refused_with_what_differs(planted: TextualNetwork, tmp_path: Path) -> None:
+def test_another_run_raises_with_the_differences(planted: TextualNetwork, tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     save_checkpoint(TrainingRun(planted, SMALL, seed=0), folder)
     with pytest.raises(ConfigError, match="seed was 0, is 1"):
@@ -82,19 +82,19 @@ def test_another_run_is_refused_with_what_differs(planted: TextualNetwork, tmp_p
         load_checkpoint(folder, planted.with_edges(planted.edges[1:]), SMALL, seed=0)
 
 
-def test_a_folder_that_holds_no_checkpoint_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_a_checkpoint_raises(tmp_path: Path) -> None:
     network = read_network("concepts")
     with pytest.raises(StorageError):
         load_checkpoint(tmp_path / "nothing", network, SMALL, seed=0)
     Embedding(("a",), torch.ones(1, 2), 2).save(tmp_path / "embedding")
-    with pytest.raises(StorageError, match="holds no checkpoint"):
+    with pytest.raises(StorageError, match="is not the folder of a checkpoint"):
         load_checkpoint(tmp_path / "embedding", network, SMALL, seed=0)
 
 
 @pytest.mark.parametrize(
     ("every", "expected"), [(None, [1, 20, 39]), (30, [30]), (1, [*range(1, 50)]), (0, [])]
 )
-def test_writing_takes_a_twentieth_of_the_time_unless_epochs_are_counted(
+def test_writing_takes_a_twentieth_of_the_time_unless_an_interval_is_given(
     planted: TextualNetwork,
     monkeypatch: pytest.MonkeyPatch,
     every: int | None,
@@ -118,7 +118,7 @@ def test_writing_takes_a_twentieth_of_the_time_unless_epochs_are_counted(
     assert saved == expected
 
 
-def test_a_diverging_run_leaves_the_last_good_checkpoint(
+def test_a_diverging_run_keeps_the_last_good_checkpoint(
     planted: TextualNetwork, tmp_path: Path
 ) -> None:
     run = TrainingRun(planted, replace(SMALL, epochs=50), seed=0)

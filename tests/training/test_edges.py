@@ -1,4 +1,4 @@
-"""The edges a step learns from: numbered anew, in both directions, hidden from P or held back."""
+"""Training edges: renumbered, in both directions, and split from validation edges."""
 
 import torch
 
@@ -17,13 +17,13 @@ def network_of(edges: list[list[int]], *, directed: bool = False) -> TextualNetw
     )
 
 
-def test_only_linked_vertices_take_part() -> None:
+def test_members_are_the_vertices_with_edges() -> None:
     edges = SupervisedEdges.of(network_of([[1, 4], [4, 6]]))
     assert edges.members.tolist() == [1, 4, 6]
     assert edges.edges.tolist() == [[0, 1], [1, 2]]
 
 
-def test_others_take_part_without_an_edge() -> None:
+def test_members_may_include_vertices_without_edges() -> None:
     edges = SupervisedEdges.of(network_of([[1, 4], [4, 6]]), torch.tensor([5, 0]))
     assert edges.members.tolist() == [0, 1, 4, 5, 6]
     assert edges.edges.tolist() == [[1, 2], [2, 4]]
@@ -31,7 +31,7 @@ def test_others_take_part_without_an_edge() -> None:
     assert edges.out_degrees().tolist() == [0, 1, 3, 0, 2]
 
 
-def test_no_more_vertices_without_an_edge_are_drawn_than_have_one() -> None:
+def test_no_more_unlinked_vertices_are_sampled_than_linked_ones() -> None:
     for pairs, drawn_from, count in (
         ([[1, 4]], {0, 2, 3, 5, 6}, 2),
         ([[0, 1], [2, 3]], {4, 5, 6}, 3),
@@ -41,7 +41,7 @@ def test_no_more_vertices_without_an_edge_are_drawn_than_have_one() -> None:
         assert set(drawn) <= drawn_from
 
 
-def test_at_most_5000_vertices_without_an_edge_are_drawn() -> None:
+def test_at_most_5000_unlinked_vertices_are_sampled() -> None:
     pairs = torch.arange(5200).reshape(-1, 2)
     network = TextualNetwork(ids=tuple(map(str, range(10_400))), texts=("",) * 10_400, edges=pairs)
     drawn = sample_unlinked(network, seed=0)
@@ -69,21 +69,21 @@ def test_out_degrees_are_the_row_sums_of_s() -> None:
         torch.testing.assert_close(edges.out_degrees(), sums[edges.members])
 
 
-def test_nothing_is_held_back_unless_asked(planted: TextualNetwork) -> None:
+def test_a_validation_fraction_of_zero_holds_out_nothing(planted: TextualNetwork) -> None:
     assert split_validation(planted, 0.0, seed=0) == (planted, None)
 
 
-def test_held_back_edges_are_neither_trained_on_nor_taken_for_non_edges(
+def test_validation_edges_are_neither_training_edges_nor_non_edges(
     planted: TextualNetwork,
 ) -> None:
-    train, held_back = split_validation(planted, 0.3, seed=0)
-    assert held_back is not None
+    train, validation = split_validation(planted, 0.3, seed=0)
+    assert validation is not None
 
     def pairs(edges: torch.Tensor) -> set[tuple[int, ...]]:
         return {tuple(sorted(edge)) for edge in edges.tolist()}
 
     given = {pair for pair in pairs(planted.edges) if pair[0] != pair[1]}
-    assert pairs(train.edges) | pairs(held_back.edges) == given
-    assert not pairs(train.edges) & pairs(held_back.edges)
-    assert not pairs(held_back.non_edges) & given
-    assert len(held_back.non_edges) >= len(held_back.edges)
+    assert pairs(train.edges) | pairs(validation.edges) == given
+    assert not pairs(train.edges) & pairs(validation.edges)
+    assert not pairs(validation.non_edges) & given
+    assert len(validation.non_edges) >= len(validation.edges)

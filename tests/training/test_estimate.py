@@ -1,4 +1,4 @@
-"""Memory of a training: close to that of a real one, and refused if it exceeds what is free."""
+"""Memory estimates: close to a real training, and checked against the free memory."""
 
 import subprocess
 import sys
@@ -10,13 +10,13 @@ from synthetic import LargeTopics
 
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
-from dmte.settings import PAPER
-from dmte.training.estimate import Sizes, memory_bytes, refuse_too_large
+from dmte.recipes import PAPER
+from dmte.training.estimate import Sizes, check_memory, memory_bytes
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-def test_wider_vectors_take_more_memory() -> None:
+def test_wider_vectors_need_more_memory() -> None:
     network = LargeTopics(num_vertices=2000).draw(seed=0)
     narrow, wide = (
         memory_bytes(Sizes.of(network, settings), settings)
@@ -36,7 +36,7 @@ def test_wider_vectors_take_more_memory() -> None:
         "Settings(dim=128, word_weights=True)",
     ],
 )
-def test_memory_is_that_of_a_real_training(settings: str) -> None:
+def test_the_estimate_is_close_to_a_real_training(settings: str) -> None:
     """Within a quarter of what a process takes on top of one that has trained something small."""
     script = f"""
 import sys
@@ -45,7 +45,8 @@ import torch
 from pathlib import Path
 from dataclasses import replace
 from dmte.runtime.memory import release_freed_memory
-from dmte.settings import PAPER, Settings
+from dmte.recipes import PAPER
+from dmte.settings import Settings
 from dmte.training.estimate import Sizes, memory_bytes
 from dmte.runtime.memory import resident_bytes
 from synthetic import LargeTopics
@@ -66,7 +67,7 @@ print((peak - before) / memory_bytes(Sizes.of(network, settings), settings))
     assert 0.75 < float(done.stdout) < 1.25
 
 
-def test_what_does_not_fit_is_refused_with_settings_that_do(
+def test_too_little_memory_raises_with_smaller_settings(
     planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = replace(PAPER, dim=400)
@@ -78,13 +79,13 @@ def test_what_does_not_fit_is_refused_with_settings_that_do(
     ):
         monkeypatch.setattr("dmte.training.estimate.available_bytes", lambda known=available: known)
         with pytest.raises(TrainingError, match=message):
-            refuse_too_large(planted, settings)
+            check_memory(planted, settings)
     for enough in (2 * needed, None):
         monkeypatch.setattr("dmte.training.estimate.available_bytes", lambda known=enough: known)
-        refuse_too_large(planted, settings)
+        check_memory(planted, settings)
 
 
-def test_processes_divide_what_is_as_wide_as_the_vectors_and_not_the_rest() -> None:
+def test_processes_divide_only_tables_as_wide_as_the_vectors() -> None:
     sizes = Sizes(
         vertices=1000,
         members=1000,
@@ -94,7 +95,7 @@ def test_processes_divide_what_is_as_wide_as_the_vectors_and_not_the_rest() -> N
         tokens=0,
         folds=1,
         auto_word_weights=False,
-        judging=0,
+        validation_edges=0,
     )
     alone = memory_bytes(sizes, PAPER)
     elsewhere = memory_bytes(sizes, PAPER, processes=4)

@@ -11,8 +11,9 @@ from torch.nn.functional import logsigmoid
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.recipes import PAPER
 from dmte.runtime.seeding import generator_for
-from dmte.settings import PAPER, ObjectiveWeights, Settings
+from dmte.settings import ObjectiveWeights, Settings
 from dmte.storage.folder import read_parts
 from dmte.training.edges import SupervisedEdges
 from dmte.training.run import TrainingRun
@@ -153,23 +154,23 @@ def test_validation_diffuses_over_training_edges_only() -> None:
     train = TrainingRun(run.folds[0].train, SETTINGS, seed=0)
     train.folds[0].model.load_state_dict(run.folds[0].model.state_dict())
     embedding = train.result().embedding
-    held_back = run.folds[0].validation_edges
+    validation = run.folds[0].validation_edges
     wins = [
         float(p > n) + float(p == n) / 2
-        for p in embedding.score(held_back.edges)
-        for n in embedding.score(held_back.non_edges)
+        for p in embedding.score(validation.edges)
+        for n in embedding.score(validation.non_edges)
     ]
     assert report.validation_auc == pytest.approx(sum(wins) / len(wins), abs=1e-6)
 
 
-def test_the_vocabulary_is_limited_as_the_settings_say(planted: TextualNetwork) -> None:
+def test_the_settings_limit_the_vocabulary(planted: TextualNetwork) -> None:
     limits = SETTINGS.to_dict() | {"min_count": 3, "max_vocabulary": 20}
     run = TrainingRun(planted, Settings.from_dict(limits), seed=0)
     assert len(run.vocabulary) == 20
     assert len(run.folds[0].model.encoder.get_parameter("words")) == 20
 
 
-def test_a_model_overwritten_while_it_is_read_is_never_a_mixture(
+def test_a_model_overwritten_during_a_read_is_never_a_mixture(
     planted: TextualNetwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = (

@@ -1,4 +1,4 @@
-"""Negative samples: their distribution, and what they never are."""
+"""Negative samples follow the noise distribution and are never ends of their edge."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def assert_follow(drawn: list[int], shares: np.ndarray) -> None:
     counts = np.bincount(drawn, minlength=len(shares))
     possible = shares > 0
     assert counts[~possible].sum() == 0
-    if possible.sum() > 1:  # Of one vertex there is nothing more to know.
+    if possible.sum() > 1:  # With one vertex the proportions are trivial.
         assert chisquare(counts[possible], len(drawn) * shares[possible]).pvalue > 1e-3
 
 
@@ -90,7 +90,7 @@ def test_two_hubs_with_almost_all_of_the_mass_are_never_drawn_for_their_edge() -
 
 
 @pytest.mark.parametrize("other", [1, 3, 4])
-def test_rounding_never_puts_a_draw_on_an_end_or_on_a_vertex_of_no_degree(other: int) -> None:
+def test_rounding_never_draws_an_end_or_a_vertex_without_degree(other: int) -> None:
     """In double precision the shares of the others vanish beside the hub's."""
     degrees = [1e30, 1.0, 0.0, 1.0, 1.0, 0.0]
     possible = {1, 3, 4} - {other}
@@ -121,13 +121,13 @@ def test_the_last_vertex_left_is_always_drawn(position: int) -> None:
     [[4.0, 0.0, 0.0, 0.0, 0.0], [0.0, 3.0, 0.0, 0.0, 8.0], [0.0] * 5],
     ids=["a star", "two", "none"],
 )
-def test_all_vertices_are_alike_when_fewer_than_three_have_a_degree(degrees: list[float]) -> None:
+def test_draws_are_uniform_if_fewer_than_three_vertices_have_a_degree(degrees: list[float]) -> None:
     for ends in ((0, 1), (4, 1), (0, 0)):
         assert_follow(draw(degrees, *ends), expected_shares([1.0] * 5, *ends))
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
-def test_fewer_than_three_vertices_are_refused(count: int) -> None:
+def test_fewer_than_three_vertices_raise(count: int) -> None:
     with pytest.raises(TrainingError, match=f"only {count} vertices have an edge"):
         sampler_of([1.0] * count)
 
@@ -147,13 +147,13 @@ def test_the_same_generator_gives_the_same_negatives() -> None:
     assert first != other
 
 
-def test_the_global_generator_is_left_alone() -> None:
+def test_the_global_generator_is_not_used() -> None:
     before = torch.random.get_rng_state()
     draw(DEGREES, 0, 1, count=100)
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
-def test_degrees_may_be_single_precision_and_stay_as_they_are() -> None:
+def test_degrees_may_be_single_precision_and_do_not_change() -> None:
     degrees = torch.tensor(DEGREES)
     before = degrees.clone()
     sampler = NegativeSampler(degrees**NOISE_POWER)
@@ -173,7 +173,7 @@ def test_negatives_among_many_vertices_are_never_an_end() -> None:
     assert bool((drawn < 100_000).all())
 
 
-def test_negatives_among_some_vertices_are_these_in_the_same_proportions() -> None:
+def test_negatives_among_some_vertices_keep_their_proportions() -> None:
     noise = torch.arange(1.0, 101.0)
     few = NegativeSampler(noise).among(20, torch.Generator().manual_seed(1))
     chosen = few.noise.nonzero().flatten()
@@ -187,7 +187,7 @@ def test_negatives_among_some_vertices_are_these_in_the_same_proportions() -> No
     torch.testing.assert_close(found, (expected / expected.sum()).float(), atol=0.01, rtol=0)
 
 
-def test_other_vertices_are_drawn_among_each_time_and_all_if_there_are_no_more() -> None:
+def test_each_pool_has_other_vertices_or_all_if_it_is_large_enough() -> None:
     sampler, generator = NegativeSampler(torch.ones(50)), torch.Generator().manual_seed(0)
     first, second = (sampler.among(10, generator).noise for _ in range(2))
     assert not torch.equal(first, second)

@@ -23,7 +23,7 @@ DIM = 3
 SOURCE = torch.tensor([0, 1, 2, 3, 4, 0, 1])
 TARGET = torch.tensor([1, 2, 0, 3, 5, 1, 0])
 WEIGHTS = torch.tensor([1.0, 2.0, 0.5, 3.0, 0.25, 1.5, 4.0], dtype=torch.float64)
-# What each part predicts and what it is given, as the table of the paper's equations 9 to 12 says.
+# The predicted and the given vector of each part, by equations 9 to 12.
 PREDICTED_AND_GIVEN = {
     "text_text": ("text", "text"),
     "structure_structure": ("structure", "diffused_structure"),
@@ -86,14 +86,14 @@ def test_a_part_equals_the_formula_edge_by_edge(
     assert float(found) == pytest.approx(slow_loss(halves, part, negatives), rel=1e-12)
 
 
-def test_the_parts_stand_in_the_order_of_their_names(halves: Halves) -> None:
+def test_the_parts_are_in_the_order_of_their_names(halves: Halves) -> None:
     assert set(PARTS) == set(PREDICTED_AND_GIVEN)
     assert losses(halves, negatives_of(1)).shape == (len(PARTS),)
     found = losses(halves, negatives_of(1))
     assert len(found.unique()) == len(PARTS)
 
 
-def test_scores_are_dot_products_with_what_is_given(halves: Halves) -> None:
+def test_scores_are_dot_products_with_the_given_vector(halves: Halves) -> None:
     scores = score_edges(halves, SOURCE, TARGET, negatives_of(3))
     assert scores.positive.shape == (4, len(SOURCE))
     assert scores.negative.shape == (4, len(SOURCE), 3)
@@ -107,7 +107,7 @@ def test_scores_are_dot_products_with_what_is_given(halves: Halves) -> None:
                 )
 
 
-def test_scores_of_columns_apart_add_up_to_the_scores(halves: Halves) -> None:
+def test_scores_of_groups_of_columns_add_up(halves: Halves) -> None:
     """Only the dot products mix columns, by a sum."""
     negatives = negatives_of(2)
     whole = score_edges(halves, SOURCE, TARGET, negatives)
@@ -148,14 +148,14 @@ def test_the_unit_of_the_weights_does_not_matter(halves: Halves) -> None:
     )
 
 
-def test_scores_of_zero_cost_log_two_each() -> None:
+def test_the_loss_of_a_score_of_zero_is_log_two() -> None:
     scores = Scores(torch.zeros(4, 2), torch.zeros(4, 2, 3))
     torch.testing.assert_close(
         part_losses(scores, torch.tensor([1.0, 5.0])), torch.full((4,), 4 * math.log(2))
     )
 
 
-def test_a_higher_score_of_the_edge_costs_less_and_of_a_negative_more() -> None:
+def test_the_loss_falls_with_the_score_of_an_edge_and_rises_with_that_of_a_negative() -> None:
     def cost(positive: float, negative: float) -> float:
         scores = Scores(torch.tensor([[positive]]), torch.tensor([[[negative]]]))
         return float(part_losses(scores, torch.ones(1))[0])
@@ -180,7 +180,7 @@ def test_the_parts_are_added_with_the_weights_of_the_paper() -> None:
     assert float(weighted_sum(parts, ObjectiveWeights())) == pytest.approx(1 + 10 + 30 + 300)
 
 
-def test_each_weight_goes_with_the_part_of_its_name() -> None:
+def test_each_weight_multiplies_the_part_of_its_name() -> None:
     parts = torch.tensor([1.0, 10.0, 100.0, 1000.0], dtype=torch.float64)
     weights = ObjectiveWeights(
         text_text=2.0, structure_structure=3.0, structure_text=5.0, text_structure=7.0

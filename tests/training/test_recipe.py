@@ -1,4 +1,4 @@
-"""The recommended recipe: its parts against slow formulas, and when it learns and when not."""
+"""The recommended recipe: its parts against slow formulas, and when it learns."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,8 @@ from dmte.model.diffusion_maps import Halves, SquareMap
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
-from dmte.settings import PAPER, Settings
+from dmte.recipes import PAPER
+from dmte.settings import Settings
 from dmte.text import LearnedWeights, SpectralWords
 from dmte.training.auto_settings import WIDTHS, auto_word_weights
 from dmte.training.fold import Fold
@@ -114,7 +115,7 @@ def test_it_starts_from_diffused_texts_and_keeps_the_start_if_learning_does_not_
     torch.testing.assert_close(vectors, normalize(mixed), atol=1e-4, rtol=0)
 
 
-def test_all_vertices_are_drawn_alike_as_negatives(topics: TextualNetwork) -> None:
+def test_negatives_are_drawn_uniformly(topics: TextualNetwork) -> None:
     few = topics.with_edges(topics.edges[:100], topics.edge_weights[:100])
     run = TrainingRun(few, Settings(dim=64), seed=0)
     noise, is_linked = run.folds[0]._noise(), run.folds[0].edges.are_linked()
@@ -124,7 +125,7 @@ def test_all_vertices_are_drawn_alike_as_negatives(topics: TextualNetwork) -> No
 
 
 @pytest.mark.medium
-def test_several_trainings_hold_other_edges_back_and_are_averaged(topics: TextualNetwork) -> None:
+def test_folds_have_different_validation_edges_and_are_averaged(topics: TextualNetwork) -> None:
     run = TrainingRun(topics, Settings(dim=64, epochs=3), seed=0)
     for _ in run.epochs():
         pass
@@ -190,14 +191,14 @@ def test_words_shared_along_links_count_more_than_those_shared_by_accident() -> 
         (PAPER, 999, False),
     ],
 )
-def test_weights_of_words_are_learned_where_edges_are_few(
+def test_word_weights_are_learned_with_few_validation_edges(
     settings: Settings, held_back: int, *, learned: bool
 ) -> None:
     assert auto_word_weights(settings, held_back) is learned
 
 
 @pytest.mark.medium
-def test_weights_of_words_stay_rarities_unless_they_are_learned(topics: TextualNetwork) -> None:
+def test_word_weights_are_idf_unless_they_are_learned(topics: TextualNetwork) -> None:
     run = TrainingRun(topics, Settings(dim=16, epochs=2, word_weights=False), seed=0)
     start = encoder_of(run).rarities.clone()
     for _ in run.epochs():
@@ -210,7 +211,7 @@ def emphasis_of(fold: Fold) -> Tensor:
     return dict(fold.model.named_parameters())["encoder.emphasis"].detach()
 
 
-def test_every_training_weighs_words_by_itself(topics: TextualNetwork) -> None:
+def test_every_fold_has_its_own_word_weights(topics: TextualNetwork) -> None:
     settings = Settings(dim=16, epochs=1, folds=2, word_dropout=0.0)
     run, alone = (TrainingRun(topics, settings, seed=0) for _ in range(2))
     for _ in run.epochs():
@@ -222,7 +223,7 @@ def test_every_training_weighs_words_by_itself(topics: TextualNetwork) -> None:
     assert not emphasis_of(alone.folds[0]).any()
 
 
-def test_steps_of_filters_of_m_and_of_the_weights_of_words_have_their_own_sizes(
+def test_filters_m_and_word_weights_have_their_own_step_sizes(
     topics: TextualNetwork,
 ) -> None:
     """The first step of Adam is of the size of the rate, whatever the gradient is."""
@@ -241,7 +242,7 @@ def test_steps_of_filters_of_m_and_of_the_weights_of_words_have_their_own_sizes(
 
 
 @pytest.mark.medium
-def test_vectors_are_to_the_bit_those_of_the_model_that_is_stored(
+def test_vectors_equal_those_of_the_stored_model_to_the_bit(
     topics: TextualNetwork, tmp_path: Path
 ) -> None:
     run = TrainingRun(topics, Settings(dim=64, epochs=3), seed=0)
@@ -256,7 +257,7 @@ def test_vectors_are_to_the_bit_those_of_the_model_that_is_stored(
 
 
 @pytest.mark.medium
-def test_a_result_taken_in_between_changes_nothing(topics: TextualNetwork) -> None:
+def test_an_intermediate_result_does_not_change_training(topics: TextualNetwork) -> None:
     run, asked = (TrainingRun(topics, Settings(dim=16, epochs=3), seed=0) for _ in range(2))
     for _ in run.epochs():
         pass
@@ -265,7 +266,7 @@ def test_a_result_taken_in_between_changes_nothing(topics: TextualNetwork) -> No
     assert torch.equal(run.result().embedding.vectors, asked.result().embedding.vectors)
 
 
-def test_an_epoch_learns_from_other_words_than_the_one_before(topics: TextualNetwork) -> None:
+def test_every_epoch_drops_other_words(topics: TextualNetwork) -> None:
     settings = Settings(dim=16, epochs=3, folds=1, word_dropout=0.5, word_weights=False)
     run = TrainingRun(topics, settings, seed=0)
     fold = run.folds[0]
@@ -275,14 +276,14 @@ def test_an_epoch_learns_from_other_words_than_the_one_before(topics: TextualNet
     assert not torch.equal(seen[0], seen[1])
     again = fold._words.dropout_words(0.5, fold._generator("words", 2))
     assert torch.equal(seen[2], fold.model.encoder.prepare(again))
-    # What is judged and returned has all words.
+    # Validation and the result use all words.
     assert torch.equal(
         fold._all_texts, fold.model.encoder.prepare(run.vocabulary.encode(topics.texts))
     )
 
 
 @pytest.mark.medium
-def test_learning_helps_where_links_follow_topics(topics: TextualNetwork) -> None:
+def test_training_helps_if_links_follow_topics(topics: TextualNetwork) -> None:
     task = strict_task(topics, 0.8, seed=0)
     run = TrainingRun(task.train, Settings(), seed=0)
     for _ in run.epochs():
@@ -293,7 +294,7 @@ def test_learning_helps_where_links_follow_topics(topics: TextualNetwork) -> Non
     assert task.auc(run.result().embedding) > task.auc(METHODS["lsa-diffused"].fit(task.train, 0))
 
 
-def test_with_too_few_links_texts_are_diffused_and_nothing_is_learned() -> None:
+def test_with_too_few_edges_texts_are_only_diffused() -> None:
     network = TextualNetwork(
         ids=("a", "b", "c"),
         texts=("red fox", "red hen", "blue sky"),
@@ -307,7 +308,7 @@ def test_with_too_few_links_texts_are_diffused_and_nothing_is_learned() -> None:
     assert float(vectors[0] @ vectors[1]) > 0.5 > float(vectors[0] @ vectors[2])
 
 
-def test_where_nothing_is_learned_no_weight_of_a_word_is(topics: TextualNetwork) -> None:
+def test_untrained_models_have_no_word_weights(topics: TextualNetwork) -> None:
     few = replace(topics, edges=topics.edges[:40], weights=None)
     run = TrainingRun(few, Settings(dim=16), seed=0)
     assert run.is_done
@@ -322,7 +323,7 @@ def test_texts_alone_are_embedded() -> None:
     assert torch.isfinite(DmteMethod().fit(network, 0).vectors).all()
 
 
-def test_links_alone_are_refused_with_the_recipe_that_takes_them(topics: TextualNetwork) -> None:
+def test_a_network_without_texts_raises_with_a_recipe_for_it(topics: TextualNetwork) -> None:
     wordless = replace(topics, texts=("",) * topics.num_vertices)
     with pytest.raises(TrainingError, match=r"no text has a word.*'dmte train --recipe paper'"):
         DmteMethod().fit(wordless, 0)
@@ -330,7 +331,7 @@ def test_links_alone_are_refused_with_the_recipe_that_takes_them(topics: Textual
 
 
 @pytest.mark.parametrize("settings", [Settings(), PAPER], ids=["recommended", "paper"])
-def test_features_that_are_all_zero_are_refused_whatever_the_recipe(
+def test_features_that_are_all_zero_raise_with_any_recipe(
     topics: TextualNetwork, settings: Settings
 ) -> None:
     nothing = topics.with_features(torch.zeros(topics.num_vertices, 8))
@@ -353,7 +354,7 @@ def test_a_stored_model_embeds_a_text_as_before(topics: TextualNetwork, tmp_path
     ("num_words", "asked", "used"),
     [(12, None, True), (30, None, False), (12, False, False), (30, True, True)],
 )
-def test_a_model_says_whether_letters_were_read(
+def test_a_model_stores_whether_letters_are_used(
     num_words: int, *, asked: bool | None, used: bool
 ) -> None:
     network = PlantedTopics(num_vertices=160, words_per_text=num_words).draw(torch.Generator())
@@ -361,7 +362,7 @@ def test_a_model_says_whether_letters_were_read(
     assert (run.requested_settings.letters, run.result().settings.letters) == (asked, used)
 
 
-def test_texts_that_are_not_spectral_have_no_letters(topics: TextualNetwork) -> None:
+def test_only_spectral_texts_have_letters(topics: TextualNetwork) -> None:
     featured = topics.with_features(torch.ones(topics.num_vertices, 4))
     for settings in (Settings(encoder="features"), replace(PAPER, letters=None)):
         assert TrainingRun(featured, settings, seed=0).settings.letters is False
@@ -393,7 +394,7 @@ def complete(num_vertices: int, *, without: int = 0, directed: bool = False) -> 
     ],
     ids=["complete", "nearly complete", "directed", "self-loops", "self-loops and two edges"],
 )
-def test_networks_with_nothing_to_judge_by_are_embedded_and_not_learned_from(
+def test_networks_without_validation_edges_are_embedded_untrained(
     network: TextualNetwork,
 ) -> None:
     run = TrainingRun(network, Settings(epochs=2), seed=0)
@@ -409,8 +410,8 @@ def test_networks_with_nothing_to_judge_by_are_embedded_and_not_learned_from(
 
 @pytest.mark.medium
 @pytest.mark.parametrize(("num_edges", "learns"), [(79, False), (80, True)])
-def test_eight_edges_have_to_be_held_back_to_learn(num_edges: int, *, learns: bool) -> None:
-    """A tenth of the edges is held back."""
+def test_training_needs_eight_validation_edges(num_edges: int, *, learns: bool) -> None:
+    """A tenth of the edges are validation edges."""
     network = complete(40)
     run = TrainingRun(network.with_edges(network.edges[:num_edges]), Settings(epochs=1), seed=0)
     assert len(list(run.epochs())) == learns
@@ -424,7 +425,7 @@ def test_nearly_all_pairs_may_be_linked_if_eight_are_not() -> None:
 
 
 @pytest.mark.medium
-def test_weights_of_any_unit_are_learned_from(topics: TextualNetwork) -> None:
+def test_training_works_with_weights_of_any_unit(topics: TextualNetwork) -> None:
     weights = torch.rand(len(topics.edges), dtype=torch.float64) + 0.5
     aucs = []
     for unit in (1.0, 1e300, 1e-300):
@@ -437,7 +438,7 @@ def test_weights_of_any_unit_are_learned_from(topics: TextualNetwork) -> None:
     assert aucs[1:] == pytest.approx([aucs[0]] * 2, abs=0.01)
 
 
-def test_self_loops_stay_in_p_and_are_not_asked_about(topics: TextualNetwork) -> None:
+def test_self_loops_are_in_p_and_never_validation_edges(topics: TextualNetwork) -> None:
     loops = torch.arange(10).unsqueeze(1).repeat(1, 2)
     network = topics.with_edges(torch.cat([topics.edges, loops]))
     run = TrainingRun(network, Settings(epochs=1, dim=64), seed=0)
@@ -447,10 +448,10 @@ def test_self_loops_stay_in_p_and_are_not_asked_about(topics: TextualNetwork) ->
         assert (fold.validation_edges.edges[:, 0] != fold.validation_edges.edges[:, 1]).all()
 
 
-def test_a_step_works_out_only_the_vectors_that_it_asks_about(
+def test_a_step_computes_only_the_rows_it_scores(
     topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loss is that of all vectors, of which negatives are drawn among thirty."""
+    """The loss equals that with all rows; negatives are drawn from a pool of thirty."""
     monkeypatch.setattr("dmte.training.fold.MAX_NEGATIVE_POOL", 30)
     run = TrainingRun(topics, Settings(dim=16, word_dropout=0.0, folds=1), seed=0)
     fold = run.folds[0]

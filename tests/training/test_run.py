@@ -1,4 +1,4 @@
-"""Training: it learns, it repeats itself to the bit, and it stops when it must."""
+"""Training learns, is reproducible to the bit, and stops early."""
 
 import subprocess
 import sys
@@ -13,7 +13,8 @@ from dmte.errors import TrainingError
 from dmte.evaluation import strict_task
 from dmte.network import TextualNetwork, read_folder
 from dmte.network.synthetic import PlantedTopics
-from dmte.settings import PAPER, VARIANTS, Settings
+from dmte.recipes import PAPER, VARIANTS
+from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
 
@@ -94,7 +95,7 @@ digest = hashlib.sha256(vectors.numpy().tobytes()).hexdigest()
     assert other.stdout.strip() == here["digest"] != ""
 
 
-def test_training_touches_no_global_generator(planted: TextualNetwork) -> None:
+def test_training_does_not_use_the_global_generator(planted: TextualNetwork) -> None:
     before = torch.get_rng_state()
     digest_of(planted, SMALL)
     assert torch.equal(before, torch.get_rng_state())
@@ -115,7 +116,7 @@ def test_a_report_adds_up_its_parts(planted: TextualNetwork) -> None:
     assert report.num_edges == len(planted.distinct_edges()[0])
 
 
-def test_the_loss_of_an_epoch_is_that_of_its_edges_however_batched(planted: TextualNetwork) -> None:
+def test_the_loss_of_an_epoch_does_not_depend_on_the_batch_size(planted: TextualNetwork) -> None:
     whole = next(iter(TrainingRun(planted, replace(SMALL, learning_rate=1e-12), 0).epochs()))
     split = replace(SMALL, learning_rate=1e-12, batch_size=7, num_negatives=1)
     pieces = next(iter(TrainingRun(planted, split, 0).epochs()))
@@ -140,7 +141,7 @@ def test_isolated_vertices_change_nothing_for_the_others(planted: TextualNetwork
 
 
 @pytest.mark.medium
-def test_weights_are_felt(planted: TextualNetwork) -> None:
+def test_weights_change_the_vectors(planted: TextualNetwork) -> None:
     weights = torch.ones(len(planted.edges), dtype=torch.float64)
     weights[::2] = 9.0
     assert digest_of(planted.with_edges(planted.edges, weights), SMALL) != digest_of(planted, SMALL)
@@ -155,7 +156,7 @@ def test_scaling_all_weights_changes_nothing(planted: TextualNetwork) -> None:
 
 
 @pytest.mark.medium
-def test_direction_is_felt(planted: TextualNetwork) -> None:
+def test_direction_changes_the_vectors(planted: TextualNetwork) -> None:
     assert digest_of(replace(planted, directed=True), SMALL) != digest_of(planted, SMALL)
 
 
@@ -172,18 +173,18 @@ def test_early_stopping_stops_and_keeps_the_best() -> None:
         patience=3,
     )
     run = TrainingRun(network, settings, seed=0)
-    looks = {r.epoch: r.validation_auc for r in run.epochs() if r.validation_auc is not None}
+    checks = {r.epoch: r.validation_auc for r in run.epochs() if r.validation_auc is not None}
     assert run.epoch < 400
-    kept_look = run.folds[0].best
-    assert kept_look.epoch == max(looks, key=lambda epoch: (looks[epoch], -epoch))
-    assert run.epoch == kept_look.epoch + 3 * 2
-    best = kept_look.parameters
+    kept_check = run.folds[0].best
+    assert kept_check.epoch == max(checks, key=lambda epoch: (checks[epoch], -epoch))
+    assert run.epoch == kept_check.epoch + 3 * 2
+    best = kept_check.parameters
     assert best is not None
     kept = run.result().model.state_dict()
     assert all(torch.equal(kept[name], best[name]) for name in best)
 
 
-def test_held_back_edges_are_not_trained_on(planted: TextualNetwork) -> None:
+def test_validation_edges_are_not_training_edges(planted: TextualNetwork) -> None:
     run = TrainingRun(planted, replace(SMALL, validation_fraction=0.25), seed=0)
     assert run.num_edges == pytest.approx(0.75 * len(planted.distinct_edges()[0]), abs=3)
 
@@ -197,7 +198,7 @@ def test_a_diverging_loss_stops_training(planted: TextualNetwork) -> None:
             pass
 
 
-def test_parameters_that_overflow_in_the_last_step_are_noticed(planted: TextualNetwork) -> None:
+def test_parameters_that_overflow_in_the_last_step_raise(planted: TextualNetwork) -> None:
     run = TrainingRun(planted, replace(SMALL, epochs=1, batch_size=1000), seed=0)
     run.folds[0].optimizer.groups[0].rate = float("inf")
     with pytest.raises(TrainingError, match="a parameter was no longer a finite number in epoch 1"):
@@ -224,7 +225,7 @@ def test_parameters_that_overflow_in_the_last_step_are_noticed(planted: TextualN
     ],
     ids=["paper", "mixing", "words", "mixing alone"],
 )
-def test_training_that_diverges_names_every_step_size_in_use(
+def test_diverging_training_raises_with_every_step_size_in_use(
     planted: TextualNetwork, settings: Settings, rates: str
 ) -> None:
     settings = replace(settings, dim=16, validation_fraction=0.0, folds=1)
@@ -235,7 +236,7 @@ def test_training_that_diverges_names_every_step_size_in_use(
         next(run.epochs())
 
 
-def test_a_result_stays_as_it_is_when_training_goes_on(planted: TextualNetwork) -> None:
+def test_a_result_does_not_change_when_training_continues(planted: TextualNetwork) -> None:
     run = TrainingRun(planted, SMALL, seed=0)
     reports = run.epochs()
     next(reports)
@@ -245,7 +246,7 @@ def test_a_result_stays_as_it_is_when_training_goes_on(planted: TextualNetwork) 
     assert all(torch.equal(early.model.state_dict()[name], before[name]) for name in before)
 
 
-def test_a_network_without_edges_is_refused_in_one_sentence() -> None:
+def test_a_network_without_edges_raises() -> None:
     network = TextualNetwork(
         ids=("a", "b", "c"), texts=("x", "y", "z"), edges=torch.empty(0, 2, dtype=torch.int64)
     )

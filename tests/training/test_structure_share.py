@@ -1,4 +1,4 @@
-"""The structure half that is not learned: where walks end, and when held-back edges ask for it."""
+"""The random structure half, and the choice of its share by validation edges."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,8 +26,8 @@ LONELY = 7  # The vertex without edges of the planted network.
 
 
 @pytest.fixture(scope="module")
-def hardly_told() -> TextualNetwork:
-    """Six communities whose texts are drawn from two thousand words that nobody owns."""
+def vague_texts() -> TextualNetwork:
+    """Six communities with texts of two thousand words that all of them share."""
     return PlantedTopics(
         num_vertices=300,
         num_topics=6,
@@ -38,11 +38,11 @@ def hardly_told() -> TextualNetwork:
 
 
 @pytest.fixture(scope="module")
-def shared(hardly_told: TextualNetwork) -> TrainedModel:
-    return DmteMethod(Settings(dim=32, epochs=1, structure_share=0.3)).train(hardly_told, seed=0)
+def shared(vague_texts: TextualNetwork) -> TrainedModel:
+    return DmteMethod(Settings(dim=32, epochs=1, structure_share=0.3)).train(vague_texts, seed=0)
 
 
-def test_walks_end_where_dense_powers_say(planted: TextualNetwork) -> None:
+def test_walk_features_equal_dense_powers(planted: TextualNetwork) -> None:
     dense = planted.adjacency().toarray()
     dense[LONELY, LONELY] = 1.0
     walk = torch.from_numpy(dense / dense.sum(axis=1, keepdims=True)).float()
@@ -67,30 +67,33 @@ def test_a_score_is_shared_between_text_and_walks() -> None:
     torch.testing.assert_close(tuple(combine_scores(by_text, by_walks, 0.3)), tuple(by_both))
 
 
-def judged(lead: float, *, num_edges: int = 500, seed: int = 0) -> PairScores:
-    """Return scores that tell edges by ``lead`` standard deviations."""
+def pair_scores(lead: float, *, num_edges: int = 500, seed: int = 0) -> PairScores:
+    """Return scores with edges ``lead`` standard deviations above non-edges."""
     generator = torch.Generator().manual_seed(seed)
     scores: Tensor = torch.randn(num_edges + 500, generator=generator)
     return PairScores(scores[:num_edges] + lead, scores[num_edges:])
 
 
-def test_links_have_a_share_where_they_tell_clearly_more() -> None:
-    by_text, by_walks = judged(0.1), judged(2.0, seed=1)
+def test_links_have_a_share_if_they_clearly_improve_scores() -> None:
+    by_text, by_walks = pair_scores(0.1), pair_scores(2.0, seed=1)
     assert choose_structure_share([(by_text, by_walks)]) == max(SHARES)
     assert choose_structure_share([(by_walks, by_text)]) == 0.0
-    equal = [(judged(1.0), judged(1.0, seed=1)), (judged(1.0, seed=2), judged(1.0, seed=3))]
+    equal = [
+        (pair_scores(1.0), pair_scores(1.0, seed=1)),
+        (pair_scores(1.0, seed=2), pair_scores(1.0, seed=3)),
+    ]
     assert choose_structure_share(equal) == 0.5
 
 
-def test_a_gain_that_may_be_noise_is_none() -> None:
-    few = judged(0.5, num_edges=4), judged(1.0, num_edges=4, seed=1)
-    many = judged(0.5), judged(1.0, seed=1)
+def test_an_insignificant_gain_gives_a_share_of_zero() -> None:
+    few = pair_scores(0.5, num_edges=4), pair_scores(1.0, num_edges=4, seed=1)
+    many = pair_scores(0.5), pair_scores(1.0, seed=1)
     assert choose_structure_share([few]) == 0.0
     assert choose_structure_share([many]) > 0.0
 
 
-def test_a_gain_that_is_too_small_is_none() -> None:
-    """Walks that say of one edge in a thousand more than texts do."""
+def test_a_small_gain_gives_a_share_of_zero() -> None:
+    """Walks score one edge in a thousand better than texts."""
     edges, non_edges = torch.ones(1000), torch.zeros(1000)
     edges[:2] = -1.0
     better = edges.clone()
@@ -101,8 +104,8 @@ def test_a_gain_that_is_too_small_is_none() -> None:
 
 
 @pytest.mark.medium
-def test_texts_that_say_nothing_are_helped_by_links(hardly_told: TextualNetwork) -> None:
-    task = strict_task(hardly_told, 0.8, seed=0)
+def test_uninformative_texts_get_a_structure_half(vague_texts: TextualNetwork) -> None:
+    task = strict_task(vague_texts, 0.8, seed=0)
     settings = Settings(epochs=2)
     open_share = DmteMethod(settings).train(task.train, seed=0)
     texts_alone = DmteMethod(replace(settings, structure_share=0.0)).train(task.train, seed=0)
@@ -113,7 +116,7 @@ def test_texts_that_say_nothing_are_helped_by_links(hardly_told: TextualNetwork)
 
 
 @pytest.mark.medium
-def test_texts_that_say_enough_are_left_alone() -> None:
+def test_informative_texts_get_no_structure_half() -> None:
     drawn = PlantedTopics(num_vertices=200).draw(torch.Generator().manual_seed(2))
     trained = DmteMethod(Settings(epochs=2)).train(drawn, seed=0)
     assert trained.settings.structure_share == 0.0
@@ -130,17 +133,19 @@ def test_texts_that_say_enough_are_left_alone() -> None:
         (Settings(epochs=1, validation_fraction=0.0, structure_share=0.5), (128, 128)),
     ],
 )
-def test_a_width_that_is_asked_for_is_that_of_the_vectors(
-    hardly_told: TextualNetwork, settings: Settings, columns: tuple[int, int]
+def test_a_given_width_is_that_of_the_vectors(
+    vague_texts: TextualNetwork, settings: Settings, columns: tuple[int, int]
 ) -> None:
-    trained = DmteMethod(settings).train(hardly_told, seed=0)
+    trained = DmteMethod(settings).train(vague_texts, seed=0)
     embedding = trained.embedding
     assert (embedding.text.shape[1], embedding.structure.shape[1]) == columns
     assert trained.settings.dim == sum(columns)
 
 
 @pytest.mark.medium
-def test_a_model_with_walks_is_stored_and_read_again(shared: TrainedModel, tmp_path: Path) -> None:
+def test_a_model_with_walks_survives_saving_and_loading(
+    shared: TrainedModel, tmp_path: Path
+) -> None:
     shared.save(tmp_path / "model")
     again = TrainedModel.load(tmp_path / "model")
     assert again.settings == shared.settings
@@ -151,13 +156,13 @@ def test_a_model_with_walks_is_stored_and_read_again(shared: TrainedModel, tmp_p
 
 
 @pytest.mark.medium
-def test_the_same_seed_ends_walks_in_the_same_bits(shared: TrainedModel) -> None:
+def test_the_same_seed_gives_the_same_walk_features(shared: TrainedModel) -> None:
     method = DmteMethod(Settings(dim=32, epochs=1, structure_share=0.3))
     again = method.train(shared.network, seed=0)
     assert torch.equal(again.embedding.vectors, shared.embedding.vectors)
 
 
-def test_a_new_vertex_ends_its_walks_where_its_neighbors_do(shared: TrainedModel) -> None:
+def test_a_new_vertex_gets_the_mean_walk_features_of_its_neighbors(shared: TrainedModel) -> None:
     network, structure = shared.network, shared.embedding.structure
     near = [4, 9]
     new = TextualNetwork(
@@ -176,8 +181,8 @@ def test_a_new_vertex_ends_its_walks_where_its_neighbors_do(shared: TrainedModel
 
 
 @pytest.mark.medium
-def test_judging_leaves_a_training_where_it_is(hardly_told: TextualNetwork) -> None:
-    run = TrainingRun(hardly_told, Settings(epochs=3), seed=0)
+def test_validation_does_not_change_the_parameters(vague_texts: TextualNetwork) -> None:
+    run = TrainingRun(vague_texts, Settings(epochs=3), seed=0)
     epochs = run.epochs()
     next(epochs)
     before = run.folds[0].parameters()

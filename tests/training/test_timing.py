@@ -1,4 +1,4 @@
-"""Seconds of a training, from one measured epoch."""
+"""Training time, estimated from one epoch."""
 
 from dataclasses import replace
 
@@ -7,7 +7,8 @@ import torch
 
 from dmte.errors import TrainingError
 from dmte.network import TextualNetwork
-from dmte.settings import PAPER, Settings
+from dmte.recipes import PAPER
+from dmte.settings import Settings
 from dmte.training import timing
 from dmte.training.run import TrainingRun
 from dmte.training.timing import training_seconds
@@ -41,7 +42,7 @@ def test_a_large_network_is_measured_on_a_part_of_it(
     assert set(part.texts) <= set(planted.texts)
 
 
-def test_a_network_that_cannot_be_trained_on_is_refused(planted: TextualNetwork) -> None:
+def test_a_network_without_training_data_raises(planted: TextualNetwork) -> None:
     lonely = replace(planted, edges=torch.empty(0, 2, dtype=torch.int64))
     with pytest.raises(TrainingError, match="only 0 vertices have an edge"):
         training_seconds(lonely, PAPER)

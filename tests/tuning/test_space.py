@@ -6,7 +6,8 @@ from dataclasses import fields, replace
 import pytest
 import torch
 
-from dmte.settings import RECIPES, WORD_SETTINGS, Settings
+from dmte.recipes import RECIPES
+from dmte.settings import WORD_SETTINGS, Settings
 from dmte.tuning.space import OPEN, SPACE, Choice, Space, Whole
 
 

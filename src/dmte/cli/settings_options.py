@@ -11,7 +11,8 @@ import typer
 from dmte.cli.field_docs import Field, fields_of, first_sentence
 from dmte.cli.options import added_parameters, keyword_parameters, with_parameters
 from dmte.errors import ConfigError
-from dmte.settings import PARTS, RECIPES, VARIANTS, WORD_SETTINGS, ObjectiveWeights, Settings
+from dmte.recipes import RECIPES, VARIANTS
+from dmte.settings import PARTS, WORD_SETTINGS, ObjectiveWeights, Settings
 
 FEATURES: Final = "features"
 """The encoder that reads features."""

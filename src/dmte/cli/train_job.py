@@ -20,13 +20,13 @@ from dmte.distributed.group import ProcessGroup, run_on_all
 from dmte.distributed.launcher import (
     INTERRUPTED,
     USERS_MISTAKE,
+    check_processes,
     group_size,
     is_restart,
     joined_group,
     num_local,
-    refuse_processes,
-    refuse_separate_folders,
-    speaks,
+    prints_messages,
+    require_shared_folder,
     supervise,
     use_threads,
 )
@@ -44,7 +44,7 @@ from dmte.network import TextualNetwork
 from dmte.settings import Settings
 from dmte.storage.folder import check_writable, is_stored
 from dmte.training.checkpoint import Checkpoints, load_checkpoint
-from dmte.training.estimate import refuse_too_large
+from dmte.training.estimate import check_memory
 from dmte.training.run import EpochReport, TrainingRun
 
 MOST_THREADS = 1024
@@ -88,7 +88,7 @@ def run_train(job: TrainJob, parallel: ParallelOptions) -> None:
         if _starts_processes(parallel.processes, job.source):
             sys.exit(supervise(LINE.get(), parallel.processes or 1, parallel.restarts, _announce))
         with joined_group(parallel.timeout) as group:
-            refuse_separate_folders(checkpoints.folder.parent, group)
+            require_shared_folder(checkpoints.folder.parent, group)
             _train(job, checkpoints, group)
 
 
@@ -121,7 +121,7 @@ def _train(job: TrainJob, checkpoints: Checkpoints, group: ProcessGroup) -> None
 def _starts_processes(processes: int | None, source: NetworkSource) -> bool:
     """Whether this process is to start the others instead of training."""
     if processes is not None:
-        refuse_processes(processes, MOST_THREADS)
+        check_processes(processes, MOST_THREADS)
     is_alone = group_size() == 1
     size = (processes or 1) if is_alone else group_size()
     if source.network == "-" and size > 1:
@@ -132,14 +132,14 @@ def _starts_processes(processes: int | None, source: NetworkSource) -> bool:
 @contextmanager
 def _errors_of_first_process() -> Iterator[None]:
     """Report errors and warnings from the first process of a host only."""
-    if not speaks():
+    if not prints_messages():
         warnings.simplefilter("ignore", DmteWarning)
     try:
         yield
     except LostProcessError:
         raise
     except DmteError as problem:
-        if speaks():
+        if prints_messages():
             raise
         sys.exit(INTERRUPTED if isinstance(problem, Interrupted) else USERS_MISTAKE)
 
@@ -198,7 +198,7 @@ def _open_run(
 ) -> TrainingRun:
     if not job.force:
         sizes = {"processes": group.size, "num_local": num_local()}
-        run_on_all(group, lambda: refuse_too_large(network, job.settings, **sizes))
+        run_on_all(group, lambda: check_memory(network, job.settings, **sizes))
     exists = group.broadcast_string("left" if is_stored(checkpoint) else "") == "left"
     # In a group over several hosts, some processes may be restarted and others new.
     restarts = group.any(found=is_restart())

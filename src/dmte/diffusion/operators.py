@@ -5,8 +5,8 @@ Diffusing V over H hops, and the diffusion convolution of X with one filter per 
     U   = Σ_{h=0}^{H-1} λ_h P^h V
     V_t = Σ_{h=0}^{H-1} λ_h tanh(W_h ⊙ P^h X)
 
-P^h is never formed: it turns dense, while P @ X costs one pass over the edges. All operations act
-on every column by itself. The recommended recipe has no tanh, and learns λ_h as part of W_h.
+P^h is never formed: it is dense, while P @ X costs one pass over the edges. All operations act on
+each column separately. The recommended recipe has no tanh, and learns λ_h as part of W_h.
 """
 
 from abc import ABC, abstractmethod
@@ -28,18 +28,18 @@ from dmte.runtime.seeding import truncated_gaussian
 def diffuse(
     transition: SparseMatrix, features: Float[Tensor, "vertices dim"], hop_weights: Sequence[float]
 ) -> Float[Tensor, "vertices dim"]:
-    """Return Σ_h λ_h P^h V, the features mixed over ``len(hop_weights)`` hops."""
+    """Return Σ_h λ_h P^h V, the features diffused over ``len(hop_weights)`` hops."""
     hops = tuple(hop_weights)
     mixed: Tensor = _Diffusion.apply(features, transition, hops)  # type: ignore[no-untyped-call]
     return mixed
 
 
 class Filters(nn.Module, ABC):
-    """The way from X to V_t: W has a row per hop and a column per feature, which acts by itself."""
+    """A map from X to V_t with filters W, which have a row per hop and a column per feature."""
 
     filters: Float[nn.Parameter, "hops dim"]
     tables_per_hop: ClassVar[int]
-    """Tables as large as X that are kept for the backward pass."""
+    """Tables of the size of X that each hop stores for the backward pass."""
 
     @abstractmethod
     def __init__(self, dim: int, hop_weights: Sequence[float], generator: torch.Generator) -> None:
@@ -47,7 +47,7 @@ class Filters(nn.Module, ABC):
 
     @abstractmethod
     def gains(self, diffused: Float[np.ndarray, "hops dim"]) -> Float[np.ndarray, "hops dim"]:
-        """Return the g_h of a vertex whose V_t is Σ_h g_h ⊙ P^h X, given its rows of P^h X."""
+        """Return g_h of a vertex with V_t = Σ_h g_h ⊙ P^h X, given its rows of P^h X."""
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
         """Keep the own columns of W."""
@@ -57,7 +57,7 @@ class Filters(nn.Module, ABC):
 
 
 class DiffusionConvolution(Filters):
-    """Σ_h λ_h tanh(W_h ⊙ P^h X), with the filters W learned."""
+    """Σ_h λ_h tanh(W_h ⊙ P^h X) with learned filters W."""
 
     tables_per_hop = 2
 
@@ -85,7 +85,7 @@ class DiffusionConvolution(Filters):
 
 
 class HopFilters(Filters):
-    """Σ_h W_h ⊙ P^h X, with the filters W learned; they start at λ."""
+    """Σ_h W_h ⊙ P^h X with learned filters W, initialised with λ."""
 
     tables_per_hop = 1
 
@@ -113,11 +113,11 @@ class HopFilters(Filters):
 ACTIVATIONS: Mapping[str, type[Filters]] = MappingProxyType(
     {"tanh": DiffusionConvolution, "none": HopFilters}
 )
-"""The way from X to V_t, by the activation of a hop."""
+"""The map from X to V_t of every activation."""
 
 
 class _Diffusion(torch.autograd.Function):
-    """U = λ_0 V + P (λ_1 V + P (λ_2 V + ...)); backwards the same with Pᵀ."""
+    """U = λ_0 V + P (λ_1 V + P (λ_2 V + ...)); the backward pass uses Pᵀ."""
 
     @staticmethod
     def forward(
@@ -217,6 +217,6 @@ class _Convolution(torch.autograd.Function):
 
 
 def _tanh_of_product(features: Tensor, filters: Tensor) -> Tensor:
-    """Return tanh(W ⊙ X) as 2 σ(2 W ⊙ X) - 1: torch's σ takes a third of the time of its tanh."""
+    """Return tanh(W ⊙ X) as 2 σ(2 W ⊙ X) - 1; torch computes σ in a third of the time of tanh."""
     gates = (features * (2 * filters)).sigmoid_()
     return torch.add(gates.new_tensor(-1.0), gates, alpha=2, out=gates)

@@ -1,12 +1,12 @@
-"""A structure half for networks whose texts say too little: where walks from a vertex end.
+"""A structure half from random rows, for networks whose texts are not informative enough.
 
-    V_s = Σ_{h=4}^{7} P^h R, rows at length 1     R has random rows, drawn and never learned
-    v_i = √(1 - β) v_i^t ⊕ √β v_i^s               β is the share of a score that links alone have
+    V_s = Σ_{h=4}^{7} P^h R, rows of length 1     R has random rows, which are not learned
+    v_i = √(1 - β) v_i^t ⊕ √β v_i^s               β is the weight of links in a score
 
-V_s is the diffusion map (Definition 4) of random rows, which compares where walks of four to seven
-steps end, in few dimensions (FastRP, Chen et al. 2019). P is the walk of Definition 2. The recipe
-has no other structure half, and this one only where held-back edges are told clearly better with
-it: where texts name what they link to it adds nothing. A vertex without an edge has none.
+V_s is the diffusion map (Definition 4) of random rows. It compares, in few dimensions, where walks
+of four to seven steps end (FastRP, Chen et al. 2019). P is the walk of Definition 2. The
+recommended recipe uses this structure half only if it clearly improves validation AUC. The rows of
+vertices without edges are zero.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ from dmte.kernels.row_norms import unit_rows
 from dmte.runtime.seeding import generator_for
 
 HOP_WEIGHTS = (0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0)
-"""λ of the walks: where shorter ones end is told by the texts met on the way as well."""
+"""λ of the walks; diffused texts already cover shorter ones."""
 
 
 def walk_features(
@@ -32,14 +32,14 @@ def walk_features(
     group: ProcessGroup = SINGLE_PROCESS,
     dtype: torch.dtype = torch.float32,
 ) -> Float[Tensor, "vertices own"]:
-    """Return V_s of the edges S; of a group every process its own of the ``dim`` columns.
+    """Return V_s of the edges S; in a group, the own columns of ``dim``.
 
     >>> pair = sp.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     >>> ends = walk_features(pair, dim=4, seed=0)
     >>> bool(torch.allclose(ends[0], ends[1])), bool(ends[2].any())
     (True, False)
     """
-    # Walks never reach a vertex without an edge, and of many networks that is most of them.
+    # Walks never reach vertices without edges, often most of a network.
     linked = np.flatnonzero(adjacency.sum(axis=0) + adjacency.sum(axis=1))
     rows = torch.from_numpy(linked)
     drawn = torch.randn(adjacency.shape[0], dim, generator=generator_for(seed, "walk ends"))

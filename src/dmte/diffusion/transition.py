@@ -1,16 +1,16 @@
-"""P, the matrix that diffusion multiplies by: of a graph, without some edges, for new vertices.
+"""The transition matrix P of a graph, also without some edges and with new vertices.
 
-Every kind of P is the weighted adjacency S with loops on its diagonal, rows and columns scaled:
+Every kind of P is the weighted adjacency S with loops L, scaled by rows and columns:
 
     P = R (S + L) C        R, L and C diagonal, with d the row sums of S and w its mean weight
 
     walk         L = 1 if d = 0, else 0    R = D^{-1}          C = I          D the sums of S + L
     symmetric    L = w I                   R = D_out^{-1/2}    C = D_in^{-1/2}
 
-``walk`` holds the steps of a random walk (Definition 2). The paper leaves the row of a vertex
-without outgoing edges undefined: here its walker stays, P[i, i] = 1. ``symmetric`` is the matrix
-of graph convolutions (Kipf and Welling 2017): a vertex keeps a share of its features at every hop,
-and a hub contributes less to each neighbor.
+``walk`` is a random walk (Definition 2). The paper does not define the row of a vertex without
+outgoing edges; here the walker stays, P[i, i] = 1. ``symmetric`` is the matrix of graph
+convolutions (Kipf and Welling 2017): a vertex keeps a share of its features at every hop, and a hub
+contributes less to each neighbor.
 
 A new kind is an entry of ``TRANSITIONS`` and a name in ``settings.Transition``.
 """
@@ -33,7 +33,7 @@ Vector: TypeAlias = Float[np.ndarray, " vertices"]
 
 @dataclass(frozen=True, slots=True)
 class TransitionKind:
-    """A kind of P, by the three diagonals."""
+    """A kind of P, defined by three diagonals."""
 
     loops: Callable[[Vector, float], Vector]
     """L, from the row sums d of S and the mean weight w of an edge."""
@@ -61,7 +61,7 @@ TRANSITIONS: Mapping[str, TransitionKind] = MappingProxyType(
 
 
 def mean_weight(adjacency: sp.csr_array) -> float:
-    """Return w, the unit of weights; 1 for a graph without edges."""
+    """Return the mean weight w of the edges, or 1 without edges."""
     return float(adjacency.data.mean()) if adjacency.nnz else 1.0
 
 
@@ -93,17 +93,17 @@ def extended_transition(
     directed: bool,
     kind: str,
 ) -> SparseMatrix:
-    """Return P' of the old vertices ``near`` and the new ones.
+    """Return P of the old vertices ``near`` and the new ones.
 
     ``to_old`` and ``to_new`` hold s_ij from every new vertex to the old and the new ones. Old
-    vertices keep the loops and scales they were trained with, and no edge leads from them to new
-    ones. Edges that leave ``near`` are missing: walks from new vertices must end before them.
+    vertices keep their loops and scales, and have no edges to new ones. Edges out of ``near`` are
+    missing, so ``near`` must include all vertices that a walk from a new one can reach.
     """
     made, weight = TRANSITIONS[kind], mean_weight(adjacency)
     old = _with_loops(adjacency, made.loops(adjacency.sum(axis=1), weight))
     new = _with_loops(to_new, made.loops(to_old.sum(axis=1) + to_new.sum(axis=1), weight))
     outward = to_old.sum(axis=1) + new.sum(axis=1)
-    # An undirected edge arrives as often as it leaves, although P' has it in one direction only.
+    # In an undirected graph both sums are the same, although P has the edge in one direction only.
     inward = new.sum(axis=0) if directed else outward
     above = sp.hstack([old[near][:, near], sp.csr_array((len(near), len(outward)))])
     below = sp.hstack([to_old[:, near], new])
@@ -129,11 +129,11 @@ def _scaled(
 
 
 LOOP = -1
-"""The edge number of a loop that a kind of P adds."""
+"""The edge number of a loop."""
 
 
 class Layout(NamedTuple):
-    """The positions of entries in one orientation of P, without their values."""
+    """The positions of the entries of P, by row or by column."""
 
     offsets: Int[Tensor, " rows_and_one"]
     columns: Int[Tensor, " entries"]
@@ -141,7 +141,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TransitionTemplate:
-    """The positions of all edges and loops in P, computed once for P without some of the edges."""
+    """The positions of all edges and loops in P, computed once to remove edges in every step."""
 
     weights: Float[Tensor, " edges"]
     pairs: Int[Tensor, " edges"]
@@ -149,11 +149,11 @@ class TransitionTemplate:
     rows: Int[Tensor, " entries"]
     columns: Int[Tensor, " entries"]
     edges: Int[Tensor, " entries"]
-    """The number of the edge at an entry, or LOOP."""
+    """The number of the edge of an entry, or LOOP."""
     loops: Int[Tensor, " vertices"]
-    """The entry of every vertex's loop."""
+    """The entries of the loops."""
     to_transpose: Int[Tensor, " entries"]
-    """The entries column by column."""
+    """The order of the entries by column."""
     by_row: Layout
     by_column: Layout
     directed: bool

@@ -1,1 +1,1 @@
-"""One training in several processes, each with some of the columns."""
+"""Training in several processes, each with some of the columns."""

@@ -1,4 +1,4 @@
-"""Sums and exchanges of columns with their backward passes."""
+"""Sums and exchanges of columns, with backward passes."""
 
 from typing import Any, Protocol, runtime_checkable
 
@@ -9,7 +9,7 @@ from torch.autograd.function import once_differentiable
 
 @runtime_checkable
 class ExchangingGroup(Protocol):
-    """The operations that these functions are made of."""
+    """The operations that these functions use."""
 
     size: int
 
@@ -20,7 +20,7 @@ class ExchangingGroup(Protocol):
         """Return Σ_p of the parts, without a backward pass."""
 
     def exchange(self, blocks: list[Tensor], shapes: list[tuple[int, int]], /) -> list[Tensor]:
-        """Send a block to every process, and return those received, which have these shapes."""
+        """Send a block to every process, and return the received blocks of these shapes."""
 
 
 def sum_parts(part: Tensor, group: ExchangingGroup) -> Tensor:
@@ -47,7 +47,7 @@ def width_of(columns: slice) -> int:
 
 
 class _Sum(torch.autograd.Function):
-    """Σ_p x_p; backwards ∂L/∂x_p = ∂L/∂Σ, as L is the same everywhere."""
+    """Σ_p x_p; in the backward pass ∂L/∂x_p = ∂L/∂Σ, since all processes have the same L."""
 
     @staticmethod
     def forward(ctx: Any, part: Tensor, group: ExchangingGroup) -> Tensor:  # noqa: ARG004
@@ -60,7 +60,7 @@ class _Sum(torch.autograd.Function):
 
 
 class _ReduceScatter(torch.autograd.Function):
-    """The own columns of Σ_p X_p; backwards the gradients of all columns."""
+    """The own columns of Σ_p X_p; in the backward pass the gradients of all columns."""
 
     @staticmethod
     def forward(ctx: Any, part: Tensor, group: ExchangingGroup) -> Tensor:
@@ -74,7 +74,7 @@ class _ReduceScatter(torch.autograd.Function):
 
 
 class _AllGather(torch.autograd.Function):
-    """All columns; backwards the own columns of the sum of the gradients."""
+    """All columns; in the backward pass the own columns of the sum of the gradients."""
 
     @staticmethod
     def forward(ctx: Any, own: Tensor, width: int, group: ExchangingGroup) -> Tensor:
@@ -92,7 +92,7 @@ def _own_columns(group: ExchangingGroup, part: Tensor) -> Tensor:
     blocks = [part[:, group.column_slice(width, rank)] for rank in range(group.size)]
     shape = (rows, width_of(group.column_slice(width)))
     received = group.exchange(blocks, [shape] * group.size)
-    # Added in the order of the processes, so that every run has the same rounding.
+    # A fixed order of the sum gives every run the same rounding.
     total = received[0].clone()
     for block in received[1:]:
         total += block

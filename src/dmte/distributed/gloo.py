@@ -47,7 +47,7 @@ class GlooGroup:
     def leave(self) -> None:
         """Close the connection, whose threads must end before Python does.
 
-        A traceback may refer to the group for longer than that.
+        A traceback may keep the group alive for longer.
         """
         self._connection = None
 
@@ -80,7 +80,7 @@ class GlooGroup:
         parameters = list(parameters)
         if not parameters:
             return
-        # A process that had no text to read has no gradient.
+        # Without a text, a process has no gradient.
         parts = [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
         summed = self.sum_detached(torch.cat([part.flatten() for part in parts]))
         sizes = [part.numel() for part in parts]
@@ -90,7 +90,7 @@ class GlooGroup:
     def gather(self, own: Tensor, width: int, axis: int = 1) -> Tensor | None:
         """Return all ``width`` columns, or rows, on rank zero, and None on the others."""
         own = own.detach().contiguous()
-        with _noticing_loss():
+        with _lost_process_errors():
             if not self.is_rank_zero:
                 self._connection.send([own], 0, 0).wait()
                 return None
@@ -106,7 +106,7 @@ class GlooGroup:
         self, whole: Tensor | None, rows: int, width: int, dtype: torch.dtype
     ) -> Float[Tensor, "rows own"]:
         """Return the own columns of a table that rank zero has."""
-        with _noticing_loss():
+        with _lost_process_errors():
             if whole is not None:
                 for rank in range(1, self.size):
                     self._connection.send(
@@ -120,7 +120,7 @@ class GlooGroup:
     def broadcast(self, table: Tensor) -> Tensor:
         """Return the table of rank zero, which has the shape of ``table``."""
         table = table.detach().clone()
-        with _noticing_loss():
+        with _lost_process_errors():
             self._connection.broadcast(table, 0).wait()
         return table
 
@@ -128,7 +128,7 @@ class GlooGroup:
         """Return the text of rank zero."""
         data = torch.tensor(list(text.encode()), dtype=torch.uint8)
         length = torch.tensor([len(data)])
-        with _noticing_loss():
+        with _lost_process_errors():
             self._connection.broadcast(length, 0).wait()
             data = data if self.is_rank_zero else torch.empty(int(length), dtype=torch.uint8)
             self._connection.broadcast(data, 0).wait()
@@ -137,7 +137,7 @@ class GlooGroup:
     def run_on_rank_zero(self, act: Callable[[], Result]) -> Result | None:
         """Return the result of ``act`` on rank zero, and None on the others, which wait.
 
-        It may take longer than the timeout: rank zero sends a sign of life now and then.
+        It may take longer than the timeout, since rank zero sends heartbeats.
 
         Raises:
             DmteError: ``act`` failed; raised on every process.
@@ -161,7 +161,7 @@ class GlooGroup:
 
     @contextmanager
     def _sending_heartbeats(self) -> Iterator[None]:
-        """Send the waiting processes a heartbeat now and then, and in the end a zero."""
+        """Send heartbeats to the waiting processes, and a zero at the end."""
         is_done = Event()
 
         def send() -> None:
@@ -186,10 +186,10 @@ class GlooGroup:
         """Return the same tables, stored once for all processes of a host.
 
         Raises:
-            StorageError: There is no room for the file that holds them.
+            StorageError: There is not enough space for the file.
         """
         if self._host_leader is None:
-            hosts = [_unpadded(host) for host in self._all_equal(_padded(self._host))]
+            hosts = [_unpadded(host) for host in self._tables_of_all(_padded(self._host))]
             self._host_leader = hosts.index(self._host)
         own = None
         if self._host_leader == self.rank:
@@ -203,7 +203,7 @@ class GlooGroup:
 
         try:
             run_on_all(self, write)
-            path = _unpadded(self._all_equal(_padded(str(own or "")))[self._host_leader])
+            path = _unpadded(self._tables_of_all(_padded(str(own or "")))[self._host_leader])
             mapped = mapped_tables(Path(path), tables)
             self.any(found=False)  # Wait until all processes have mapped the file.
         finally:
@@ -222,19 +222,19 @@ class GlooGroup:
             for fact in facts.values()
         ]
         own = torch.tensor([list(digest) for digest in digests], dtype=torch.uint8)
-        every = self._all_equal(own)
+        every = self._tables_of_all(own)
         for rank, other in enumerate(every):
             differs = (other != every[0]).any(dim=1).tolist()
             names = [name for name, is_other in zip(facts, differs, strict=True) if is_other]
             if names:
                 raise ConfigError(
-                    f"process {rank} has {_listed(names)} other than process 0; "
-                    "all processes must be given the same network, settings and versions"
+                    f"process {rank} and process 0 differ in {_listed(names)}; all processes must "
+                    "have the same network, settings and versions"
                 )
 
     def first_error(self, message: str | None) -> tuple[int, str] | None:
         """Return the lowest rank with an error message, and the message."""
-        for rank, other in enumerate(self._all_equal(_padded(message or ""))):
+        for rank, other in enumerate(self._tables_of_all(_padded(message or ""))):
             if found := _unpadded(other):
                 return rank, found
         return None
@@ -242,26 +242,26 @@ class GlooGroup:
     def sum_detached(self, part: Tensor) -> Tensor:
         """Return Σ_p of the parts, without a backward pass."""
         total = part.detach().clone(memory_format=torch.contiguous_format)
-        with _noticing_loss():
+        with _lost_process_errors():
             self._connection.allreduce([total]).wait()
         return total
 
     def exchange(self, blocks: list[Tensor], shapes: list[tuple[int, int]]) -> list[Tensor]:
-        """Send a block to every process, and return those received, which have these shapes."""
+        """Send a block to every process, and return the received blocks of these shapes."""
         sizes = [rows * columns for rows, columns in shapes]
         sent = torch.cat([block.detach().flatten() for block in blocks])
         received = sent.new_empty(sum(sizes))
-        with _noticing_loss():
+        with _lost_process_errors():
             self._connection.alltoall_base(
                 received, sent, sizes, [block.numel() for block in blocks]
             ).wait()
         parts = received.split(sizes)
         return [part.view(shape) for part, shape in zip(parts, shapes, strict=True)]
 
-    def _all_equal(self, own: Tensor) -> list[Tensor]:
-        """Return the tables of all processes, which have the same shape."""
+    def _tables_of_all(self, own: Tensor) -> list[Tensor]:
+        """Return the tables of all processes, which have equal shapes."""
         every = [torch.empty_like(own) for _ in range(self.size)]
-        with _noticing_loss():
+        with _lost_process_errors():
             self._connection.allgather([every], [own]).wait()
         return every
 
@@ -280,14 +280,14 @@ def _listed(names: list[str]) -> str:
 
 
 @contextmanager
-def _noticing_loss() -> Iterator[None]:
-    """Raise an error that names a lost process instead of gloo's own."""
+def _lost_process_errors() -> Iterator[None]:
+    """Convert errors of gloo to LostProcessError."""
     try:
         yield
     except RuntimeError as problem:
         is_slow = "timed out" in str(problem).casefold()
         how = "did not answer in time" if is_slow else "is gone"
         raise LostProcessError(
-            f"another process {how}; if it does not start again by itself, go on from the last "
+            f"another process {how}; if it does not restart automatically, resume from the last "
             "checkpoint with --resume"
         ) from problem

@@ -1,16 +1,16 @@
 """A group of processes, each of which holds some of the columns of every table.
 
-With word averages a column of V_t, V_s and U_s is made of the same column of the parameters, so
-each process propagates its own columns over the whole graph without communication. Columns meet in
-sums:
+With word averages a column of V_t, V_s and U_s depends on the same column of the parameters. So
+each process propagates its own columns over the whole graph without communication. These sums need
+all columns:
 
     scores             v_i · v_j = Σ_p (v_i · v_j over the columns of p)      a number per pair
     lengths of rows    |v_i|²    = Σ_p (|v_i|² over the columns of p)         a number per row
     a square map       V M       = Σ_p V[:, p] M[p, :]                        a row per scored row
 
-If all processes use a sum in the same way (the scores, and from them the loss), the backward pass
-needs no communication: ∂L/∂(part of p) = ∂L/∂(sum). If each uses it for its own columns, the
-gradients are parts, and are summed as well.
+If all processes use a sum in the same way, as in the loss, the backward pass needs no
+communication: ∂L/∂(part of p) = ∂L/∂(sum). If each uses it for its own columns, the gradients are
+parts and must be summed as well.
 
 ``SINGLE_PROCESS`` is the group of one process; ``gloo.GlooGroup`` is that of several.
 """

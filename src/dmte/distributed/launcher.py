@@ -1,10 +1,9 @@
 """Starting a group of processes on this host, and joining one that torchrun started.
 
-A group is what ``torch.distributed`` makes of processes that find each other by the environment
-variables of ``torchrun``: RANK, WORLD_SIZE, MASTER_ADDR and so on. On one host ``supervise`` starts
-them with torch's own agent, waits, and starts all of them again when one dies; a run that finds a
-checkpoint then goes on from it. Every start is a rendezvous of its own, so that nobody reads the
-addresses of those who died.
+Processes form a group of ``torch.distributed`` by the environment variables of ``torchrun``: RANK,
+WORLD_SIZE, MASTER_ADDR and so on. On one host ``supervise`` starts them with torch's agent, and
+restarts all of them when one dies; the run then resumes from its checkpoint. Every start has a new
+rendezvous, so that no process reads addresses of an earlier start.
 """
 
 import ctypes
@@ -30,44 +29,44 @@ if TYPE_CHECKING:
     from torch.distributed.launcher.api import LaunchConfig
 
 RESTART, LAUNCHER = "DMTE_RESTART", "DMTE_LAUNCHER"
-"""Environment variables: which start this is, and the process that started a group."""
+"""Environment variables: the number of restarts, and the id of the launcher process."""
 USERS_MISTAKE, INTERRUPTED = 2, 130
-"""Exit codes; the latter is that of a process that Ctrl-C ended."""
-_DEATH_SIGNAL = 1  # Of prctl, from linux/prctl.h: which signal to get when the parent dies.
+"""Exit codes of an invalid command and of Ctrl-C."""
+_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG in linux/prctl.h: the signal to send when the parent dies.
 
 
 def group_size() -> int:
-    """Return how many processes the group has that this process was started in."""
+    """Return the number of processes in the group of this process."""
     return int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1
 
 
 def group_rank() -> int:
-    """Return the number of this process in its group."""
+    """Return the rank of this process."""
     return int(os.environ.get("RANK", "0")) if group_size() > 1 else 0
 
 
-def speaks() -> bool:
+def prints_messages() -> bool:
     """Return whether this process is the first of its group on this host."""
     return group_size() == 1 or int(os.environ.get("LOCAL_RANK", group_rank())) == 0
 
 
 def is_restart() -> bool:
-    """Whether the group was started before and lost a process."""
+    """Return whether the group was restarted after it lost a process."""
     names = (RESTART, "TORCHELASTIC_RESTART_COUNT")
     return group_size() > 1 and any(int(os.environ.get(name, "0")) for name in names)
 
 
 def num_local() -> int:
-    """Return how many processes of the group run on this host."""
+    """Return the number of processes of the group on this host."""
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if group_size() > 1 else 1
 
 
 @contextmanager
 def joined_group(timeout_seconds: float) -> Iterator[ProcessGroup]:
-    """Join the group this process was started in; one process alone has no other to wait for.
+    """Join the group of this process, or use ``SINGLE_PROCESS`` if it was started alone.
 
     Raises:
-        LostProcessError: The others cannot be reached.
+        LostProcessError: The other processes cannot be reached.
     """
     if group_size() == 1:
         yield SINGLE_PROCESS
@@ -97,11 +96,11 @@ def joined_group(timeout_seconds: float) -> Iterator[ProcessGroup]:
         dist.destroy_process_group()
 
 
-def refuse_separate_folders(folder: Path, group: ProcessGroup) -> None:
-    """Make sure that all processes see the same folder, which is made if it is not there.
+def require_shared_folder(folder: Path, group: ProcessGroup) -> None:
+    """Check that all processes share the folder, which is created if it is missing.
 
     Raises:
-        StorageError: A process sees another folder, or none.
+        StorageError: A process sees another folder or none.
     """
     if group.size == 1:
         return
@@ -122,17 +121,17 @@ def refuse_separate_folders(folder: Path, group: ProcessGroup) -> None:
         rank, words = found
         raise StorageError(
             f"{words} as process 0 does (process {rank}); all hosts must share the folder of the "
-            "model, where checkpoints are kept"
+            "model, which has the checkpoints"
         )
 
 
 def supervise(
-    arguments: Sequence[str], processes: int, restarts: int, tell: Callable[[str], None]
+    arguments: Sequence[str], processes: int, restarts: int, notify: Callable[[str], None]
 ) -> int:
     """Run ``python -m dmte`` with these arguments in several processes; return the exit code.
 
-    When a process is killed, all are started again, as often as ``restarts`` says; what happened is
-    told. What would happen again, such as a user's mistake, is not repeated.
+    If a process is killed, all are restarted at most ``restarts`` times, and ``notify`` receives a
+    message. An error of the program itself, such as an invalid option, is not repeated.
     """
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -140,32 +139,32 @@ def supervise(
 
     for left in reversed(range(restarts + 1)):
         try:
-            with _surroundings(restart=restarts - left):
+            with _environment(restart=restarts - left):
                 elastic_launch(_one_start(processes), sys.executable)("-m", "dmte", *arguments)
         except SignalException as stopped:
             return 128 + int(stopped.sigval)
         except ChildFailedError as failed:
-            code = _decisive([failure.exitcode for failure in failed.failures.values()])
+            code = _exit_code([failure.exitcode for failure in failed.failures.values()])
             if code > 0:
                 return code
-            tell(f"a process was killed by {signal.Signals(-code).name}; {_what_follows(left)}")
+            notify(f"a process was killed by {signal.Signals(-code).name}; {_what_follows(left)}")
         else:
             return 0
     return 1
 
 
-def refuse_processes(processes: int, most: int) -> None:
-    """Refuse a number of processes that makes no sense, or that is not the number started.
+def check_processes(processes: int, most: int) -> None:
+    """Check the number of processes.
 
     Raises:
-        ConfigError: It is.
+        ConfigError: The number is out of range or differs from WORLD_SIZE.
     """
     if not 1 <= processes <= most:
         raise ConfigError(f"processes must be at least 1 and at most {most}, not {processes}")
     if group_size() > 1 and processes != group_size():
         raise ConfigError(
-            f"--processes says {processes}, but {group_size()} were started; "
-            "leave it out under torchrun"
+            f"--processes must be left out under torchrun, which started {group_size()}, "
+            f"not {processes}"
         )
 
 
@@ -186,18 +185,18 @@ def _one_start(processes: int) -> "LaunchConfig":
 
 
 @contextmanager
-def _surroundings(restart: int) -> Iterator[None]:
-    """Say in the environment what the processes need to know, and keep torch's agent quiet."""
-    said = {
+def _environment(restart: int) -> Iterator[None]:
+    """Set environment variables for the processes, and silence the log of torch's agent."""
+    variables = {
         RESTART: str(restart),
         LAUNCHER: str(os.getpid()),
-        # Without it, processes of a later start may read the addresses of those who died.
+        # Otherwise processes of a later start may read addresses of an earlier one.
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
     }
-    if sys.platform == "linux":  # All are on this host, whose name may lead nowhere.
-        said["GLOO_SOCKET_IFNAME"] = os.environ.get("GLOO_SOCKET_IFNAME", "lo")
+    if sys.platform == "linux":  # The host name may not resolve.
+        variables["GLOO_SOCKET_IFNAME"] = os.environ.get("GLOO_SOCKET_IFNAME", "lo")
     before, level = dict(os.environ), logging.root.manager.disable
-    os.environ |= said
+    os.environ |= variables
     logging.disable(logging.CRITICAL)
     try:
         yield
@@ -207,11 +206,11 @@ def _surroundings(restart: int) -> Iterator[None]:
         os.environ |= before
 
 
-def _decisive(codes: Sequence[int]) -> int:
-    """Return the exit code that tells why a group has ended; that of a signal is below zero.
+def _exit_code(codes: Sequence[int]) -> int:
+    """Return the exit code of the process that ended a group; a signal's is negative.
 
-    When one process ends, the agent ends those that are left by SIGTERM, and those that lose it end
-    with 1.
+    When one process ends, the agent ends the others by SIGTERM, and those that lose the connection
+    exit with 1.
     """
     of_agent = -int(signal.SIGTERM)
     own = [code for code in codes if code != of_agent]
@@ -220,21 +219,21 @@ def _decisive(codes: Sequence[int]) -> int:
 
 def _what_follows(left: int) -> str:
     if left == 0:
-        return "giving up; go on from the last checkpoint, if there is one, with --resume"
-    return f"all start again from the last checkpoint ({left} more times at most)"
+        return "giving up; resume from the last checkpoint, if there is one, with --resume"
+    return f"all processes restart from the last checkpoint (at most {left} more times)"
 
 
 def _die_with_launcher() -> None:
-    """Let the system end this process when the one that supervises it is killed."""
+    """Have the system kill this process when its launcher is killed."""
     if LAUNCHER not in os.environ or sys.platform != "linux":
         return
     ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != int(os.environ[LAUNCHER]):  # It died before the line above.
+    if os.getppid() != int(os.environ[LAUNCHER]):  # The launcher died before prctl.
         raise LostProcessError("the process that started this one is gone")
 
 
 def use_threads(threads: int | None) -> None:
-    """Use so many threads, or an even share of the processors of this host."""
+    """Set the number of threads, by default an even share of the processors of this host."""
     if threads is not None:
         torch.set_num_threads(threads)
     elif group_size() > 1:

@@ -1,8 +1,8 @@
-"""Tables that several processes of a host keep only once, in a file that all of them map.
+"""Tables that the processes of a host share in a memory-mapped file.
 
-Where edges and words stand is the same for everybody, and no step changes it. So after everybody
-has made these tables, one process writes them down, all map the file in place of what they made,
-and the file loses its name: the system keeps one copy in memory as long as somebody uses it.
+The positions of edges and words are the same in all processes and do not change in training. After
+all have computed these tables, one process writes them to a file, and all map it instead. Then the
+file is deleted, and the system keeps one copy in memory while any process uses it.
 """
 
 import dataclasses
@@ -18,14 +18,14 @@ from dmte.errors import StorageError
 
 Tables = TypeVar("Tables")
 ALIGNMENT = 64
-"""Bytes at a multiple of which a table begins, for the widest instructions."""
+"""Alignment of tables in bytes, for the widest instructions."""
 
 
 def write_tables(path: Path, tables: object) -> None:
-    """Write every tensor of a dataclass or named tuple, however deep, one after the other.
+    """Write all tensors in nested dataclasses and named tuples.
 
     Raises:
-        StorageError: There is no room.
+        StorageError: There is not enough space.
     """
     try:
         with path.open("wb") as file:
@@ -34,13 +34,13 @@ def write_tables(path: Path, tables: object) -> None:
                 tensor.contiguous().numpy().tofile(file)
     except OSError as error:
         raise StorageError(
-            f"cannot write {path}, in which the processes of this host share tables: "
-            f"{error.strerror or error}; TMPDIR names a folder with more room"
+            f"cannot write {path}, the file of tables that the processes of this host share: "
+            f"{error.strerror or error}; set TMPDIR to a folder with more space"
         ) from error
 
 
 def mapped_tables(path: Path, tables: Tables) -> Tables:
-    """Return the same tables with every tensor in the file that ``write_tables`` wrote of them."""
+    """Return the tables with all tensors mapped from a file of ``write_tables``."""
     offset = 0
 
     def of_file(tensor: Tensor) -> Tensor:
@@ -50,7 +50,7 @@ def mapped_tables(path: Path, tables: Tables) -> Tables:
         if tensor.numel() == 0:
             return tensor
         kind = tensor.new_empty(0).numpy().dtype
-        # Copied when written to, which nobody does; torch would warn of a table it cannot write.
+        # Copy-on-write, since torch warns of read-only tables; no table is written to.
         table = np.memmap(path, kind, mode="c", offset=begin, shape=tuple(tensor.shape))
         return torch.from_numpy(table)
 
@@ -59,7 +59,7 @@ def mapped_tables(path: Path, tables: Tables) -> Tables:
 
 
 def _tensors(tables: Any) -> Iterator[Tensor]:
-    """Yield the tensors in their order."""
+    """Yield the tensors in order."""
     if isinstance(tables, Tensor):
         yield tables
     for name in _names(tables):
@@ -67,7 +67,7 @@ def _tensors(tables: Any) -> Iterator[Tensor]:
 
 
 def _replaced(tables: Any, replace: Any) -> Any:
-    """Return the same with every tensor replaced, in their order."""
+    """Return a copy with all tensors replaced, in order."""
     if isinstance(tables, Tensor):
         return replace(tables)
     changed = {name: _replaced(getattr(tables, name), replace) for name in _names(tables)}

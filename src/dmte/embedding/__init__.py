@@ -1,1 +1,1 @@
-"""What every method returns, and what a method is."""
+"""Embeddings, which every method returns, and the protocols of methods."""

@@ -1,6 +1,6 @@
-"""One vector per vertex, v_i = v_i^t ⊕ v_i^s (Definition 3), under the vertex's id.
+"""One vector per vertex, v_i = v_i^t ⊕ v_i^s (Definition 3), by the vertex's id.
 
-Evaluation and search see only this, and treat DMTE and the baselines alike.
+DMTE and the baselines all return an ``Embedding``, so evaluation and search treat them alike.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,6 +16,7 @@ from torch.nn.functional import normalize
 
 from dmte.embedding import interop
 from dmte.errors import ConfigError, StorageError
+from dmte.kernels.pair_scores import dot_products
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.formatting import html_table, numbers, plural
 from dmte.runtime.spelling import find_position
@@ -30,18 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-BLOCK = 1 << 16  # Pairs scored at a time.
-
 Similarity = Literal["dot", "cosine"]
-
-
-def dot_products(
-    table: Float[Tensor, "vertices dim"], pairs: Int[Tensor, "pairs 2"]
-) -> Float[Tensor, " pairs"]:
-    """Return v_i · v_j of pairs of rows."""
-    # In blocks, so that millions of pairs need no millions of rows at once.
-    blocks = [(table[block[:, 0]] * table[block[:, 1]]).sum(dim=1) for block in pairs.split(BLOCK)]
-    return torch.cat(blocks) if blocks else table.new_zeros(0)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -62,15 +52,13 @@ class Embedding:
     ...     embedding.save(f"{folder}/model")
     ...     Embedding.load(f"{folder}/model").vectors.equal(embedding.vectors)
     True
-    >>> sorted(embedding.parts())
-    ['ids.json', 'vectors.safetensors']
     """
 
     ids: Sequence[str]
     """The id of every row."""
     vectors: Float[Tensor, "vertices dim"]
     text_dim: int
-    """How many of the columns, from the left, are the text half."""
+    """The number of columns of the text half, which come first."""
     _positions: Mapping[str, int] = field(init=False)
     _indexes: IndexCache = field(init=False, default_factory=IndexCache)
 
@@ -88,9 +76,8 @@ class Embedding:
         return f"Embedding({size}, of which {self.text_dim} from text)"
 
     def _repr_html_(self) -> str:
-        shown = (
-            (name, numbers(row.tolist())) for name, row in zip(self.ids, self.vectors, strict=True)
-        )
+        rows = zip(self.ids, self.vectors, strict=True)
+        shown = ((name, numbers(row.tolist())) for name, row in rows)
         return html_table(repr(self), ("id", "vector"), shown, len(self))
 
     def __len__(self) -> int:
@@ -101,30 +88,26 @@ class Embedding:
 
     @property
     def text(self) -> Float[Tensor, "vertices text"]:
-        """The text half, V_t."""
+        """The text half V_t."""
         return self.vectors[:, : self.text_dim]
 
     @property
     def structure(self) -> Float[Tensor, "vertices structure"]:
-        """The structure half, V_s; it has no columns in the text-only version."""
+        """The structure half V_s, without columns in the text-only version."""
         return self.vectors[:, self.text_dim :]
 
     def position(self, name: str) -> int:
         """Return the row of the vertex ``name``.
 
         Raises:
-            UnknownVertexError: No vertex has this name; the message proposes similar ones.
+            UnknownVertexError: No vertex has this name; the message suggests similar ones.
         """
         return find_position(self._positions, name)
 
     def score(
         self, pairs: Int[Tensor, "pairs 2"], by: Similarity = "dot"
     ) -> Float[Tensor, " pairs"]:
-        """Return v_i · v_j, or its cosine, of pairs of positions.
-
-        >>> embedding = Embedding(("a", "b"), torch.tensor([[2.0, 0.0], [3.0, 0.0]]), 2)
-        >>> embedding.score(torch.tensor([[0, 1]])).tolist()
-        [6.0]
+        """Return v_i · v_j, or its cosine, for pairs of positions.
 
         Raises:
             ConfigError: ``by`` is neither dot nor cosine.
@@ -134,7 +117,7 @@ class Embedding:
         return dot_products(normalize(self.vectors) if by == "cosine" else self.vectors, pairs)
 
     def scores(self, pairs: Int[Tensor, "pairs 2"]) -> dict[Similarity, Float[Tensor, " pairs"]]:
-        """Return the scores of pairs by dot product and by cosine.
+        """Return the scores of pairs by dot product and cosine.
 
         >>> embedding = Embedding(("a", "b"), torch.tensor([[2.0, 0.0], [3.0, 0.0]]), 2)
         >>> {by: scores.tolist() for by, scores in embedding.scores(torch.tensor([[0, 1]])).items()}
@@ -143,10 +126,10 @@ class Embedding:
         return {by: self.score(pairs, by) for by in get_args(Similarity)}
 
     def half(self, which: Half) -> Float[Tensor, "vertices some"]:
-        """Return the text half, the structure half, or both.
+        """Return the columns of a half, or of both.
 
         Raises:
-            ConfigError: There is no such half, or it has no columns.
+            ConfigError: The half is unknown or has no columns.
         """
         return self.vectors[:, columns_of(which, self.text_dim, self.vectors.shape[1])]
 
@@ -166,7 +149,7 @@ class Embedding:
         with ``among`` is always exact.
 
         Raises:
-            UnknownVertexError: No vertex has this name; the message proposes similar ones.
+            UnknownVertexError: No vertex has this name; the message suggests similar ones.
             MissingExtraError: The search is approximate, and usearch is not installed.
         """
         return self.most_similar_to_each(
@@ -182,7 +165,7 @@ class Embedding:
         among: Bool[Tensor, " vertices"] | None = None,
         approximate: bool = False,
     ) -> list[list[Neighbor]]:
-        """Return the result of ``most_similar`` for each of ``names``, in less time.
+        """Return ``most_similar`` for each of ``names``, faster than one by one.
 
         >>> embedding = Embedding(("a", "b", "c"), torch.tensor([[1.0], [2.0], [-1.0]]), 1)
         >>> [closest.id for (closest,) in embedding.most_similar_to_each(("a", "b"), k=1)]
@@ -202,11 +185,10 @@ class Embedding:
     ) -> list[Neighbor]:
         """Return the ``k`` vertices closest to a vector by cosine, best first.
 
-        >>> embedding = Embedding(("a", "b"), torch.eye(2), 2)
-        >>> embedding.closest(torch.tensor([0.0, 5.0]), k=1)
+        >>> Embedding(("a", "b"), torch.eye(2), 2).closest(torch.tensor([0.0, 5.0]), k=1)
         [Neighbor(id='b', score=1.0)]
 
-        A zero vector is at cosine 0 from everything.
+        The cosine of a zero vector is 0.
         """
         search = SearchOptions(k, half, _as_array(among), approximate)
         return self._named().closest(query.detach().unsqueeze(0).numpy(), search)[0]
@@ -238,10 +220,9 @@ class Embedding:
         return interop.to_polars(self.ids, self.vectors)
 
     def to_keyed_vectors(self) -> Any:
-        """Return gensim's KeyedVectors, the ids as keys.
+        """Return gensim's KeyedVectors with the ids as keys.
 
-        >>> vectors = Embedding(("a", "b"), torch.eye(2), 2).to_keyed_vectors()
-        >>> vectors["b"].tolist()
+        >>> Embedding(("a", "b"), torch.eye(2), 2).to_keyed_vectors()["b"].tolist()
         [0.0, 1.0]
 
         Raises:
@@ -250,10 +231,10 @@ class Embedding:
         return interop.to_keyed_vectors(self.ids, self.vectors)
 
     def to_networkx(self, network: TextualNetwork | None = None, *, vector: str = "vector") -> Any:
-        """Return ``network`` as a networkx graph whose vertices carry their vectors.
+        """Return ``network`` as a networkx graph with the vectors as attributes of the vertices.
 
-        Vertices also have a ``text`` and, if labelled, a list ``label``. Edges have a ``weight``;
-        repeated edges are added up. Without ``network`` there are only vertices.
+        Vertices also have a ``text`` and, if labelled, a list ``label``. Edges have a ``weight``,
+        summed over repeated edges. Without ``network`` there are only vertices.
 
         >>> embedding = Embedding(("a", "b"), torch.eye(2), 2)
         >>> edges = torch.tensor([[0, 1]])
@@ -273,10 +254,10 @@ class Embedding:
         return interop.to_networkx(network, self.vectors[rows], vector)
 
     def save(self, folder: Path | str) -> None:
-        """Store the embedding in ``folder``; an older one there stays whole until it is replaced.
+        """Store the embedding in ``folder``; an older one stays intact until it is replaced.
 
         Raises:
-            StorageError: The folder holds something else or cannot be written.
+            StorageError: The folder has other contents or cannot be written.
         """
         write_parts(Path(folder), self.parts(), card=f"# A dmte embedding\n\n{self!r}\n")
 
@@ -291,12 +272,6 @@ class Embedding:
     def load(cls, folder: Path | str) -> "Embedding":
         """Return the embedding stored in the folder of an embedding or a model.
 
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     Embedding(("a", "b"), torch.eye(2), 2).save(folder)
-        ...     Embedding.load(folder)
-        Embedding(2 vertices × 2, of which 2 from text)
-
         Raises:
             StorageError: The folder does not hold an embedding, or it is damaged.
         """
@@ -306,15 +281,7 @@ class Embedding:
 
     @classmethod
     def from_parts(cls, parts: Mapping[str, bytes], folder: Path | None = None) -> "Embedding":
-        """Return the embedding stored in files that were read together.
-
-        >>> parts = Embedding(("a", "b"), torch.eye(2), 2).parts()
-        >>> sorted(parts), Embedding.from_parts(parts).ids
-        (['ids.json', 'vectors.safetensors'], ('a', 'b'))
-
-        Raises:
-            StorageError: The numbers of ids and vectors differ.
-        """
+        """Return the embedding stored in files that were read together."""
         vectors = codec.decode_tensors(parts["vectors.safetensors"])["vectors"]
         return cls._of(codec.decode_json(parts["ids.json"]), vectors, folder)
 

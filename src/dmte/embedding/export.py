@@ -1,4 +1,4 @@
-"""Vectors for other programs: every format keeps the ids, and a file that exists is not replaced.
+"""Export of vectors and ids to files for other programs.
 
 parquet      id and vector, a list of 32-bit floats
 npz          ids and vectors as NumPy arrays, read without pickle
@@ -28,7 +28,7 @@ def export_vectors(
     """Write the vectors and ids to ``path`` in one of ``FORMATS``; return the file.
 
     Raises:
-        StorageError: There is no such format, the file exists or cannot be written, or the
+        StorageError: The format is unknown, the file exists or cannot be written, or the
             ids do not fit the format.
     """
     if kind not in FORMATS:
@@ -84,7 +84,7 @@ def _write_npz(embedding: Embedding, file: BinaryIO) -> None:
 
 
 def _write_word2vec(embedding: Embedding, file: BinaryIO) -> None:
-    """Write ids with their white space as underscores, since white space ends a word there.
+    """Write ids with underscores for white space, which ends a word in this format.
 
     Raises:
         StorageError: An id is empty, or two ids become the same.
@@ -93,11 +93,11 @@ def _write_word2vec(embedding: Embedding, file: BinaryIO) -> None:
     taken: dict[str, str] = {}
     for word, name in zip(words, embedding.ids, strict=True):
         if not word:
-            raise StorageError(f"the id {name!r} has no letters, which word2vec files cannot hold")
+            raise StorageError(f"the id {name!r} is blank, which word2vec files do not allow")
         if word in taken:
             raise StorageError(
-                f"the ids {taken[word]!r} and {name!r} are both {word!r} once white space is an "
-                "underscore, as word2vec files need; choose another format"
+                f"the ids {taken[word]!r} and {name!r} both become {word!r} in a word2vec file, "
+                "which has underscores for white space; choose another format"
             )
         taken[word] = name
     rows, columns = embedding.vectors.shape
@@ -122,11 +122,11 @@ FORMATS: Mapping[str, Callable[[Embedding, BinaryIO], None]] = MappingProxyType(
         "csv": _write_csv,
     }
 )
-"""How vectors are written to one file, by the name of the format."""
+"""The writer of every format with one file."""
 
 
 def _numbers(row: np.ndarray, separator: str) -> bytes:
-    """Return the numbers with the nine digits from which a 32-bit float is read back the same."""
+    """Format numbers with the nine digits that identify a 32-bit float."""
     return (separator.join(["%.9g"] * len(row)) % tuple(row.tolist())).encode()
 
 

@@ -1,6 +1,6 @@
-"""Vectors in the words of other libraries: pandas, polars, gensim and networkx.
+"""Conversion of vectors for pandas, polars, gensim and networkx, which are optional.
 
-Each is an extra, imported when it is asked for. ``Embedding`` has a method for every function here.
+``Embedding`` has a method for every function here.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def to_pandas(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"]) -> "pd
 
 
 def to_polars(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"]) -> "pl.DataFrame":
-    """Return a frame of ids and vectors, an array each."""
+    """Return a frame of ids and vectors."""
     polars = require("polars", extra="polars", purpose="a polars frame")
     arrays = polars.Series(
         "vector",
@@ -41,7 +41,7 @@ def to_polars(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"]) -> "pl
 
 
 def to_keyed_vectors(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"]) -> Any:
-    """Return gensim's KeyedVectors, the ids as keys."""
+    """Return gensim's KeyedVectors with the ids as keys."""
     models = require("gensim.models", extra="gensim", purpose="KeyedVectors", package="gensim")
     keyed = models.KeyedVectors(vector_size=vectors.shape[1])
     keyed.add_vectors(list(ids), vectors.detach().numpy().copy())
@@ -49,7 +49,7 @@ def to_keyed_vectors(ids: Sequence[str], vectors: Float[Tensor, "vertices dim"])
 
 
 def to_networkx(network: TextualNetwork, vectors: Float[Tensor, "vertices dim"], name: str) -> Any:
-    """Return a graph whose vertices carry text, labels and, under ``name``, their row."""
+    """Return a graph whose vertices have a text, labels and their row as the attribute ``name``."""
     networkx = require("networkx", extra="networkx", purpose="a networkx graph")
     graph = networkx.DiGraph() if network.directed else networkx.Graph()
     rows = vectors.detach().numpy().copy()

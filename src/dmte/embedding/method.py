@@ -1,7 +1,4 @@
-"""What a method is: it learns from a network and scores pairs of vertices.
-
-Evaluation sees only these protocols, and treats DMTE and the baselines alike.
-"""
+"""The protocols of methods, which evaluation relies on for DMTE and the baselines alike."""
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
@@ -14,7 +11,7 @@ from dmte.network.textual_network import TextualNetwork
 
 @runtime_checkable
 class PairScorer(Protocol):
-    """Anything that scores how likely two vertices are linked."""
+    """Scores how likely two vertices are linked."""
 
     def score(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, " pairs"]:
         """Return a score per pair of positions; higher is likelier."""
@@ -22,7 +19,7 @@ class PairScorer(Protocol):
 
 @runtime_checkable
 class Method(Protocol):
-    """Anything that learns from a network to score its pairs; its fields are its settings."""
+    """Learns from a network to score its pairs; the fields are the settings."""
 
     def fit(self, network: TextualNetwork, seed: int) -> PairScorer:
         """Learn from ``network``; the same seed gives the same result."""
@@ -33,7 +30,7 @@ class NeedsMore(Protocol):
     """A method with an external dependency, such as a pretrained model."""
 
     def unavailable_reason(self) -> str | None:
-        """Return one line on what is missing and what to do, or None if nothing is missing."""
+        """Return one line on the missing dependency and its remedy, or None if it is there."""
 
     def dependency_id(self) -> str:
         """Return a word that identifies the dependency in stored results.

@@ -25,8 +25,8 @@ from dmte.evaluation.methods import (
     settings_for_features,
 )
 from dmte.network import TextualNetwork
+from dmte.recipes import PAPER
 from dmte.runtime.memory import Measured, measure
-from dmte.settings import PAPER
 from dmte.training.method import DmteMethod
 
 DIGITS = 5

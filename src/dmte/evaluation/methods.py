@@ -8,8 +8,8 @@ from typing import Any, Literal
 from dmte.baselines import BASELINES
 from dmte.embedding.method import Method, NeedsMore, unavailable_reason
 from dmte.errors import ConfigError
+from dmte.recipes import RECIPES, VARIANTS
 from dmte.runtime.spelling import propose
-from dmte.settings import RECIPES, VARIANTS
 from dmte.training.method import DmteMethod
 
 METHODS: Mapping[str, Method] = MappingProxyType(

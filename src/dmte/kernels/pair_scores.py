@@ -24,6 +24,9 @@ from dmte.kernels.sparse import CompressedRows
 CHUNK = 4096
 """Pairs gathered at a time, few enough for their rows to stay in the processor cache."""
 
+BLOCK = 1 << 16
+"""Pairs gathered at a time without a backward pass."""
+
 Tables = tuple[Float[Tensor, "vertices dim"], ...]
 
 
@@ -38,6 +41,15 @@ def score_pairs(
         left, right, len(left_tables), *left_tables, *right_tables
     )
     return scores
+
+
+def dot_products(
+    table: Float[Tensor, "vertices dim"], pairs: Int[Tensor, "pairs 2"]
+) -> Float[Tensor, " pairs"]:
+    """Compute v_i · v_j for pairs of rows."""
+    # Blocks bound the memory for the rows of millions of pairs.
+    blocks = [(table[block[:, 0]] * table[block[:, 1]]).sum(dim=1) for block in pairs.split(BLOCK)]
+    return torch.cat(blocks) if blocks else table.new_zeros(0)
 
 
 class _PairScores(torch.autograd.Function):

@@ -1,11 +1,11 @@
-"""Rows divided by their lengths, of which a process may have only some columns.
+"""Row normalisation, also of rows whose columns are divided over several processes.
 
     y = x / n with n = max(|x|, s), and backwards, with g = ∂L/∂y,
 
-    ∂L/∂x = (g - (g · y) y) / n where |x| > s, and g / s elsewhere
+    ∂L/∂x = (g - (g · y) y) / n if |x| > s, otherwise g / s
 
-Both passes need one number per row from all processes of a group, |x|² and g · y. Left to autograd,
-the backward pass would write seven tables of the size of x instead of one.
+Both passes exchange one number per row between processes, |x|² or g · y. The backward pass of
+autograd would write seven tables of the size of x instead of one.
 """
 
 from typing import Any
@@ -18,13 +18,13 @@ from torch.autograd.function import once_differentiable
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 
 SMALLEST_LENGTH = 1e-12
-"""What shorter rows are divided by, as in torch's ``normalize``."""
+"""The divisor of shorter rows, as in torch's ``normalize``."""
 
 
 def unit_rows(
     rows: Float[Tensor, "rows own"], group: ProcessGroup = SINGLE_PROCESS
 ) -> Float[Tensor, "rows own"]:
-    """Return rows divided by their lengths; rows of zeros stay.
+    """Return rows divided by their lengths; rows of zeros do not change.
 
     >>> unit_rows(torch.tensor([[3.0, 4.0], [0.0, 0.0]])).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
@@ -35,7 +35,7 @@ def unit_rows(
 def divided_rows(
     rows: Float[Tensor, "rows own"], shortest: float, group: ProcessGroup = SINGLE_PROCESS
 ) -> Float[Tensor, "rows own"]:
-    """Return rows divided by their lengths, those shorter than ``shortest`` by that."""
+    """Return rows divided by their lengths, or by ``shortest`` if that is more."""
     divided: Tensor = _DividedRows.apply(rows, shortest, group)  # type: ignore[no-untyped-call]
     return divided
 

@@ -1,1 +1,1 @@
-"""V_t, V_s, U_s and v: the modules, the trained model and its folder."""
+"""The model, its trained form and its folder: V_t, V_s, U_s and v."""

@@ -1,7 +1,6 @@
-"""From settings to a model, and from a model to the halves of every vertex.
+"""Building a model from settings, and computing the halves of every vertex.
 
-A vertex without an edge has no row in E_s, since nothing could ever train it: its structure half is
-the zero vector.
+A vertex without edges has no row in E_s, since no gradient reaches it. Its structure half is zero.
 """
 
 from typing import Any
@@ -29,9 +28,9 @@ def build_model(
     seed: int,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> DiffusionMaps:
-    """Return a model with freshly drawn parameters; ``num_linked`` vertices have a row in E_s.
+    """Return a model with initial parameters; ``num_linked`` vertices have a row in E_s.
 
-    They are drawn whole and then divided over the group, so that all groups start alike.
+    Parameters are drawn before they are divided over the group, so its size does not change them.
     """
     generator = generator_for(seed, "parameters")
     half, hop_weights = settings.half, settings.hop_weights
@@ -61,8 +60,8 @@ def embed_network(
 ) -> Embedding:
     """Return v_i = v_i^t ⊕ v_i^s of every vertex; ``linked`` are those with a row in E_s.
 
-    ``texts`` are those of ``network`` as the model's encoder prepared them, ``transition`` is its P
-    if that is known.
+    ``texts`` holds the texts of ``network`` as the encoder prepared them, and ``transition`` is P
+    if it is already computed.
     """
     transition = transition or model.transition_of(network.adjacency())
     text, structure = embed_halves(model, texts, transition, linked)
@@ -77,7 +76,7 @@ def embed_halves(
     linked: Int[Tensor, " linked"],
     rows: Int[Tensor, " rows"] | None = None,
 ) -> tuple[Tensor, Tensor | None]:
-    """Return V_t and V_s of every vertex, or of some; of a divided model its own columns."""
+    """Return V_t and V_s, or some rows; a divided model returns its own columns."""
     text = model.text_embedding(texts, transition, rows)
     if model.structure is None:
         return text, None

@@ -1,18 +1,17 @@
-"""The model: text, diffusion and structure joined into V_t, V_s and U_s (section 4).
+"""The model, which computes V_t, V_s and U_s (section 4).
 
     text half        V_t = Σ_h λ_h tanh(W_h ⊙ P^h X)       X from a text encoder
     structure half   V_s = E_s, rows longer than 1 scaled to length 1
     diffusion map    U_s = Σ_h λ_h P^h V_s
-    a vertex         v_i = v_i^t ⊕ v_i^s                   by assemble.py
+    vertex           v_i = v_i^t ⊕ v_i^s                   (``model.assemble``)
 
-The four versions of the paper are settings of this one class: another encoder, no convolution
-(V_t = X), or no structure half. With word averages every column of V_t, V_s and U_s depends only
-on the same column of the parameters, but for one number per vertex, the length of its row of E_s;
-otherwise columns meet only in scores. The recommended recipe, which is not the paper's, has
-spectral texts, filters without tanh, and a square matrix after them that mixes the columns.
+The four versions of the paper are settings of this class: another encoder, no convolution
+(V_t = X), or no structure half. The recommended recipe has spectral texts, filters without tanh,
+and then a square matrix, which mixes the columns.
 
-So a model can be divided over a group of processes (group.py), each of which holds some columns of
-every table and makes the same columns of the halves.
+A model can be divided over a group of processes (``distributed.group``). Each process has some
+columns of every table and computes the same columns of the halves. With word averages, columns
+affect each other only in scores and in the length of the rows of E_s.
 """
 
 from collections.abc import Sequence
@@ -33,7 +32,7 @@ from dmte.text import TextEncoder
 
 
 class Halves(NamedTuple):
-    """What the objective compares; the structure is missing in the text-only version."""
+    """The tables that the objective compares, without structure in the text-only version."""
 
     text: Float[Tensor, "vertices dim"]
     """V_t."""
@@ -65,12 +64,12 @@ class DiffusionMaps(nn.Module):
         self.transition = transition
         self.group = SINGLE_PROCESS
         self.axes: dict[str, int] = {}
-        """Along which axis a table is divided over the group, by its name."""
+        """The axis along which each table is divided over the group."""
 
     def transition_of(
         self, adjacency: sp.csr_array, dtype: torch.dtype = torch.float32
     ) -> SparseMatrix:
-        """Return P of the edges S, of the kind that this model diffuses over."""
+        """Return the model's kind of P for the edges S."""
         return transition_matrix(adjacency, dtype, self.transition)
 
     def divide(self, group: ProcessGroup) -> None:
@@ -85,20 +84,17 @@ class DiffusionMaps(nn.Module):
 
     @property
     def exchanges_rows(self) -> bool:
-        """Whether a row of V_t takes an exchange, so that fewer rows are better."""
+        """Whether each row of V_t is exchanged between processes, so that fewer rows are faster."""
         return self.group.size > 1 and (self.mixing is not None or self.unit_rows)
 
     def shared_parameters(self) -> list[nn.Parameter]:
-        """Return the parameters of which every process of the group has all."""
+        """Return the parameters that are not divided over the group."""
         return [p for name, p in self.named_parameters() if name not in self.axes]
 
     def forward(
         self, texts: Any, transition: SparseMatrix, rows: Int[Tensor, " rows"] | None = None
     ) -> Halves:
-        """Return the halves, or some rows of them.
-
-        ``texts`` is what the encoder's ``prepare`` returned.
-        """
+        """Return the halves, or some rows; ``texts`` comes from the encoder's ``prepare``."""
         text = self.text_embedding(texts, transition, rows)
         if self.structure is None:
             return Halves(text, None, None)
@@ -112,7 +108,7 @@ class DiffusionMaps(nn.Module):
         transition: SparseMatrix,
         rows: Int[Tensor, " rows"] | None = None,
     ) -> Float[Tensor, "vertices dim"]:
-        """Return V_t, or some rows: X, diffused unless this is the version without diffusion."""
+        """Return V_t, or some rows."""
         embedding = self._own_columns(self.encoder(texts))
         if self.convolution is not None:
             embedding = self.convolution(transition, embedding)
@@ -122,7 +118,7 @@ class DiffusionMaps(nn.Module):
         return unit_rows(embedding, self.group) if self.unit_rows else embedding
 
     def _own_columns(self, features: Float[Tensor, "vertices width"]) -> Tensor:
-        """Return the own columns of X, which an encoder that is not divided makes whole."""
+        """Return the own columns of X, which an undivided encoder computes in full."""
         is_whole = self.group.size > 1 and not any(
             name.startswith("encoder.") for name in self.axes
         )
@@ -130,7 +126,7 @@ class DiffusionMaps(nn.Module):
 
 
 class SquareMap(nn.Module):
-    """V M, with a square matrix M that starts as the identity: the one place columns mix."""
+    """V M with a square matrix M, initialised as the identity."""
 
     def __init__(self, dim: int) -> None:
         super().__init__()
@@ -138,11 +134,11 @@ class SquareMap(nn.Module):
         self.matrix = nn.Parameter(torch.eye(dim))
 
     def forward(self, embedding: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
-        """Return V M; a process multiplies its columns of V by its rows of M."""
+        """Return V M; each process multiplies its columns of V by its rows of M."""
         return self._group.reduce_scatter(embedding @ self.matrix)
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:
-        """Keep the rows of M that the own columns of V are multiplied by."""
+        """Keep the rows of M for the own columns of V."""
         self._group = group
         self.matrix = nn.Parameter(
             self.matrix.detach()[group.column_slice(len(self.matrix))].clone()
@@ -151,7 +147,7 @@ class SquareMap(nn.Module):
 
 
 class StructureEmbedding(nn.Module):
-    """V_s, a learned row per vertex, and its diffusion map U_s."""
+    """V_s with a learned row per vertex, and its diffusion map U_s."""
 
     def __init__(
         self, num_vertices: int, dim: int, hop_weights: Sequence[float], generator: torch.Generator
@@ -162,7 +158,7 @@ class StructureEmbedding(nn.Module):
         self.table = truncated_gaussian(num_vertices, dim, generator)
 
     def forward(self) -> Float[Tensor, "vertices dim"]:
-        """Return V_s: the rows of E_s, those longer than 1 scaled to length 1."""
+        """Return V_s: E_s with rows longer than 1 scaled to length 1."""
         return divided_rows(self.table, 1.0, self._group)
 
     def divide(self, group: ProcessGroup) -> dict[str, int]:

@@ -1,6 +1,6 @@
-"""How a training went: the loss of every epoch and what the held-back edges said of it.
+"""The history of a training: loss and validation AUC of every epoch.
 
-It is kept with the model, to be drawn later, and holds no times: the same run leaves the same bits.
+It is stored with the model, for plots, and has no times, so that equal runs store equal bits.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,96 +10,95 @@ from typing import Any, NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
-    """What is remembered of one pass over the edges, or, at epoch 0, of the start."""
+    """The record of one epoch, or of the initial parameters at epoch 0."""
 
     epoch: int
-    """Counted from 1; 0 is what training starts from."""
+    """Counted from 1; 0 are the initial parameters."""
     loss: float | None
-    """Σ α L, averaged over the epoch's edges; none at the start."""
+    """Σ α L, averaged over the epoch's edges; None at epoch 0."""
     parts: Mapping[str, float]
     """The loss of each part of the objective, before α."""
     validation_auc: float | None
-    """On the held-back edges, in the epochs that looked at them; of several trainings the mean."""
+    """The mean over folds; None in epochs without validation."""
     fold_aucs: tuple[float, ...] = ()
-    """The same of every training by itself."""
+    """The validation AUC of every fold."""
 
 
 History = Sequence[EpochRecord]
 
-TOO_FEW = "too few links, or too few pairs without one, to judge by"
-"""Why nothing is learned: a clique lacks the pairs, and texts alone lack the links."""
+TOO_FEW = "too few edges, or too few pairs without an edge, for validation"
+"""Why nothing is learned: a clique has no such pairs, and texts alone have no edges."""
 
 
 class Kept(NamedTuple):
-    """What a model was taken from: every training at its best on its held-back edges."""
+    """The best validation results, from which a model is made."""
 
     aucs: tuple[float, ...]
-    """The best of every training."""
+    """The best AUC of every fold."""
     epochs: tuple[int, ...]
-    """After which epoch that was; 0 is the start."""
+    """The epochs of the best AUC; 0 are the initial parameters."""
 
     @property
     def auc(self) -> float:
-        """The mean over trainings."""
+        """The mean over folds."""
         return sum(self.aucs) / len(self.aucs)
 
     @property
     def when(self) -> str:
-        """When the trainings were at their best, in words."""
+        """The epochs in words."""
         if not any(self.epochs):
             return "at the start"
-        written = (str(epoch) if epoch else "0 (the start)" for epoch in sorted(set(self.epochs)))
-        *first, last = written
-        if not first:
-            return f"after epoch {last}"
-        return f"after epochs {', '.join(first)} and {last}"
+        *first, last = (
+            str(epoch) if epoch else "0 (the start)" for epoch in sorted(set(self.epochs))
+        )
+        return f"after epochs {', '.join(first)} and {last}" if first else f"after epoch {last}"
 
 
 def kept(history: History) -> Kept | None:
-    """Return where the trainings were at their best; none if nobody looked.
+    """Return the best validation results, or None without validation.
 
     >>> start = EpochRecord(0, None, {}, 0.8, (0.9, 0.7))
     >>> kept([start, EpochRecord(1, 0.5, {}, 0.8, (0.8, 0.8))])
     Kept(aucs=(0.9, 0.8), epochs=(0, 1))
     """
-    looks = [
+    checks = [
         (record.epoch, record.fold_aucs or (record.validation_auc,))
         for record in history
         if record.validation_auc is not None
     ]
-    if not looks:
+    if not checks:
         return None
-    # The first of equals is the one kept.
+    # max returns the first of equals, as training does.
     best = [
-        max(((epoch, aucs[fold]) for epoch, aucs in looks), key=lambda look: look[1])
-        for fold in range(len(looks[0][1]))
+        max(((epoch, aucs[fold]) for epoch, aucs in checks), key=lambda check: check[1])
+        for fold in range(len(checks[0][1]))
     ]
     return Kept(tuple(auc for _, auc in best), tuple(epoch for epoch, _ in best))
 
 
 def outcome(history: History) -> str:
-    """Return in a line what became of a training.
+    """Summarise a training in one line.
 
-    An empty history is that of texts that were only diffused (see ``TrainingRun``).
+    The history is empty if texts were only diffused (``training.auto_settings``).
 
     >>> outcome([EpochRecord(0, None, {}, 0.9), EpochRecord(1, 0.5, {}, 0.95)])
-    'AUC 95.0 on held-back edges, best after epoch 1'
+    'AUC 95.0 on validation edges, best after epoch 1'
     """
     found = kept(history)
     if not history:
-        return f"nothing was learned, as there were {TOO_FEW}; texts are diffused over any links"
+        return f"nothing was learned, because there were {TOO_FEW}; texts are only diffused"
     if found is None:
-        return f"{history[-1].epoch} epochs; no edges were held back to judge by"
-    figure = f"AUC {100 * found.auc:.1f} on held-back edges"
+        return f"{history[-1].epoch} epochs without validation edges"
+    figure = f"AUC {100 * found.auc:.1f} on validation edges"
     if not any(found.epochs):
-        return f"{figure}, best at the start: nothing that was learned helped, and none is kept"
+        return f"{figure}, best at the start: training did not help, and is not used"
     count = len(found.aucs)
-    of = f"mean of {count} trainings at their best, " if count > 1 else "best "
-    return f"{figure}, {of}{found.when}"
+    of = f"mean of {count} trainings, " if count > 1 else ""
+    return f"{figure}, {of}best {found.when}"
 
 
 def history_to_json(history: History) -> list[dict[str, Any]]:
-    """Return the history as what JSON can hold.
+    """Return the history as plain values for JSON.
 
     >>> records = [EpochRecord(1, 0.5, {"text_text": 0.5}, None)]
     >>> history_from_json(history_to_json(records)) == records

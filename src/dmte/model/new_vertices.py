@@ -1,20 +1,20 @@
-"""Vectors for vertices that came after training; nothing that was trained moves.
+"""Vectors for vertices that are added after training, without changing the model.
 
-New vertices get rows in P, old ones keep theirs: a walker leaves a new vertex for old and new ones
-and never comes back from an old one. With O the old vertices and n a new one:
+New vertices get rows in P, and old ones keep theirs: walks lead from a new vertex to old and new
+ones, but never back from an old one. With the old vertices O and a new one n:
 
     P' = [ P      0    ]      text half        V_t by the model's own convolution over P'
          [ P_nO   P_nn ]      structure half   v_n^s along Σ_{h≥1} λ_h (P'^h V_s)_n
 
-Where P is symmetric, a new row is scaled by the degrees that the old vertices were trained with.
-Edges count as in P: in a directed network those that leave the new vertex. Words that the model
-does not know are passed over, and weights of words are those of the texts it was trained on.
+The symmetric P scales a new row by the degrees that the old vertices had in training. In a directed
+network only edges out of a new vertex count. Unknown words are ignored, and word weights are those
+of training.
 
-A new vertex has no trained row in V_s. It gets the direction of its diffusion map U_s, to which it
-adds nothing itself, at the mean length of the trained rows; without edges the zero vector. The row
-that maximizes the objective with everything old fixed was tried as well. A fifth of the vertices
-left out of training and given half of their edges, AUC of the other half by dot products (a trial
-script, the paper's recipe, seeds 0 and 1; the whole vector, then the structure half alone):
+A new vertex has no learned row in V_s. It gets the direction of its diffusion map U_s, without a
+contribution of its own, at the mean length of the learned rows; without edges it is zero. In a
+trial a fifth of the vertices were left out of training and given half of their edges. The AUC on
+the other half, by dot products (the paper's recipe, seeds 0 and 1; the whole vector, then the
+structure half alone):
 
                            concepts                        Cora
     zero                   91.25 93.24 / 50.00 50.00       93.22 93.30 / 50.00 50.00
@@ -22,13 +22,12 @@ script, the paper's recipe, seeds 0 and 1; the whole vector, then the structure 
     diffusion map          91.22 93.07 / 85.64 87.66       93.65 93.83 / 83.90 83.60
     objective's maximum    91.35 93.17 / 85.95 88.10       93.71 93.82 / 85.15 84.27
 
-In a random structure half (``diffusion.random_projection``) a new vertex gets the mean of its
-neighbors, since its walks continue from there. Its own edges give its vector the length.
+The last row maximizes the objective with all old parameters fixed. It gains at most 0.13 for the
+whole vector, but every step of it needs all old vertices. The others need only the vertices within
+H - 1 hops of the new ones, and a single propagation over them.
 
-The maximum gains 0.13 at most where it counts, and every step to it looks at every old vertex.
-The others only look at what a walker reaches: the cost is that of one propagation over the old
-vertices within H - 1 hops of the new ones, at worst over the whole graph, whose edges are listed
-once in any case.
+In a random structure half (``diffusion.random_projection``) a new vertex gets the mean of its
+neighbors, since its walks continue there. Its own edges determine the length of its vector.
 """
 
 from collections.abc import Sequence
@@ -54,7 +53,7 @@ from dmte.text import EncoderInput, FeatureRows, PrecomputedFeatures, TokenizedT
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Extension:
-    """The new vertices of a network that may name old ones, and where their edges lead."""
+    """The new vertices of a network, and their edges to old and new vertices."""
 
     ids: Sequence[str]
     texts: Sequence[str]
@@ -66,7 +65,7 @@ class Extension:
 
     @property
     def is_linked(self) -> np.ndarray:
-        """Which of the new vertices have an edge."""
+        """Whether each new vertex has an edge."""
         sums: np.ndarray = self.to_old.sum(axis=1) + self.to_new.sum(axis=1)
         return sums > 0
 
@@ -79,10 +78,10 @@ def embed_unseen(
     extension: Extension,
     assembly: Assembly,
 ) -> Embedding:
-    """Return the vectors of the new vertices; ``embedding`` are those of the old ``network``.
+    """Return the vectors of the new vertices; ``embedding`` has those of the old ``network``.
 
     Raises:
-        NetworkError: The model reads features, and the new vertices have none or others.
+        NetworkError: The model reads features, and the new vertices have none or of another width.
     """
     old = network.adjacency()
     near = reached(old, extension.to_old.indices, _num_steps(model))
@@ -109,15 +108,15 @@ def _texts(
     near: Int[np.ndarray, " near"],
     extension: Extension,
 ) -> EncoderInput:
-    """Return the texts of the old vertices ``near`` and of the new ones, as the encoder reads."""
+    """Return the encoder's input for the old vertices ``near`` and the new ones."""
     if not isinstance(model.encoder, PrecomputedFeatures):
-        _tell_of_gaps(extension, vocabulary.encode(extension.texts))
+        _warn_of_missing_words(extension, vocabulary.encode(extension.texts))
         return vocabulary.encode([*(network.texts[old] for old in near), *extension.texts])
     new, width = extension.features, len(model.encoder.directions)
     if network.features is None or new is None or new.shape[1] != width:
         raise NetworkError(
-            f"the model reads {width} features of every vertex, and the new ones come with "
-            f"{0 if new is None else new.shape[1]}; give them with --features, by the same encoder"
+            f"the model reads {width} features of every vertex, but the new ones come with "
+            f"{0 if new is None else new.shape[1]}; give features of the same encoder (--features)"
         )
     return FeatureRows(torch.cat([network.features[torch.from_numpy(near)], new]))
 
@@ -125,37 +124,37 @@ def _texts(
 def extend(network: TextualNetwork, new: TextualNetwork, *, skip_known: bool) -> Extension:
     """Return the vertices of ``new`` that are not in ``network``, with their edges to both.
 
-    A vertex of ``network`` with edges and without a text in ``new`` stands for the old one, which
-    the edges name. Any other is refused, or treated alike if known ones are to be skipped.
+    ``new`` may name vertices of ``network`` in its edges, without a text. With ``skip_known`` it
+    may also repeat others.
 
     Raises:
-        NetworkError: A vertex is in the network already, none is new, or edges of one network
-            lead one way and those of the other both ways.
+        NetworkError: A vertex of the network is repeated, none is new, or only one of the networks
+            is directed.
     """
     if new.directed != network.directed and len(new.edges):
         raise NetworkError(
-            f"edges lead {_ways(new)} in the new network and {_ways(network)} in the one that the "
-            "model was trained on; read the new one like that"
+            f"edges lead {_ways(new)} in the new network and {_ways(network)} in that of the "
+            "model; both must be directed or undirected"
         )
     positions = {name: position for position, name in enumerate(network.ids)}
     is_old = np.array([name in positions for name in new.ids])
     named = set(new.edges.flatten().tolist())
-    given_again = [
+    repeated = [
         name
         for at, (name, text) in enumerate(zip(new.ids, new.texts, strict=True))
         if name in positions and (text or at not in named)
     ]
-    if given_again and not skip_known:
+    if repeated and not skip_known:
         raise NetworkError(
-            f"the vertex {given_again[0]!r} is in the model already"
-            f"{_and_others(len(given_again) - 1)}, and its vector does not change; skip what is "
-            "known (--skip-known), give new vertices ids of their own, or train again"
+            f"the vertex {repeated[0]!r} is in the model already"
+            f"{_and_others(len(repeated) - 1)}, and its vector does not change; skip known "
+            "vertices (--skip-known), give new vertices other ids, or train again"
         )
     if is_old.all():
         raise NetworkError("every vertex is in the model already; there is no new one to embed")
     rows = new.adjacency()[np.flatnonzero(~is_old)]
     ends = [positions[name] for name in new.ids if name in positions]
-    _tell_of_old_rows(new, is_old, skip_known=skip_known)
+    _warn_of_ignored_edges(new, is_old, skip_known=skip_known)
     return Extension(
         ids=tuple(name for name in new.ids if name not in positions),
         texts=tuple(
@@ -170,7 +169,7 @@ def extend(network: TextualNetwork, new: TextualNetwork, *, skip_known: bool) ->
 def reached(
     adjacency: sp.csr_array, starts: Int[np.ndarray, " starts"], steps: int
 ) -> Int[np.ndarray, " reached"]:
-    """Return in order the vertices that a walk of ``steps`` steps meets, the first one to a start.
+    """Return, in order, the vertices on walks of ``steps`` steps whose first leads to a start.
 
     >>> chain = sp.csr_array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1], [0, 0, 0, 0]])
     >>> reached(chain, np.array([1]), steps=2).tolist()
@@ -184,14 +183,14 @@ def reached(
 
 
 def _num_steps(model: DiffusionMaps) -> int:
-    """Return how many steps of a walk matter to a vector."""
+    """Return the number of steps of a walk that a vector depends on."""
     text = 0 if model.convolution is None else len(model.convolution.filters) - 1
     structure = 0 if model.structure is None else len(_hop_weights_beyond(model)) - 1
     return max(text, structure)
 
 
 def _hop_weights_beyond(model: DiffusionMaps) -> tuple[float, ...]:
-    """Return λ without a vertex's own; where nothing is left of it, its neighbors count."""
+    """Return λ with 0 for hop 0, or the weights (0, 1) if nothing else is left."""
     beyond = () if model.structure is None else model.structure.hop_weights[1:]
     return (0.0, *beyond) if any(beyond) else (0.0, 1.0)
 
@@ -216,7 +215,7 @@ def _structure_half(
     near: Int[Tensor, " near"],
     transition: SparseMatrix,
 ) -> Float[Tensor, "new dim"]:
-    """Return the rows along the diffusion maps, as long as the trained rows are on average."""
+    """Return the rows along the diffusion maps, at the mean length of the trained rows."""
     lengths = trained.norm(dim=1)
     num_new = len(transition.rows.offsets) - 1 - len(near)
     rows = torch.cat([trained[near], trained.new_zeros(num_new, trained.shape[1])])
@@ -226,9 +225,9 @@ def _structure_half(
 
 
 def _new_degrees(network: TextualNetwork, extension: Extension) -> Float[np.ndarray, " new"]:
-    """Return d of the new vertices, as ``assemble.degrees`` counts it, by their edges in P'."""
+    """Return ``assemble.degrees`` of the new vertices, by their edges in P'."""
     outward = extension.to_old.sum(axis=1) + extension.to_new.sum(axis=1)
-    # Where edges lead both ways, as many arrive as leave.
+    # In an undirected network both sums are the same.
     inward = extension.to_new.sum(axis=0) if network.directed else outward
     sums = (outward + inward) / 2 - extension.to_new.diagonal()
     found: np.ndarray = sums / mean_weight(network.adjacency())
@@ -242,22 +241,22 @@ def _in_columns(rows: sp.csr_array, columns: Sequence[int], width: int) -> sp.cs
     return sp.coo_array((entries.data, places), shape=(rows.shape[0], width)).tocsr()
 
 
-def _tell_of_old_rows(new: TextualNetwork, is_old: np.ndarray, *, skip_known: bool) -> None:
-    """Warn of edges that can have no effect, since they leave an old vertex only.
+def _warn_of_ignored_edges(new: TextualNetwork, is_old: np.ndarray, *, skip_known: bool) -> None:
+    """Warn of edges without an effect, since they leave only old vertices.
 
-    Where known vertices are to be skipped, so are the edges between them.
+    With ``skip_known``, edges between old vertices are skipped without a warning.
     """
     source_is_old, target_is_old = is_old[new.edges.numpy()].T
     useless = source_is_old & np.where(target_is_old, not skip_known, new.directed)
     if useless.any():
         warn(
-            f"edges that leave vertices of the model only, {int(useless.sum()):,} of "
-            f"{len(useless):,}, are left out: what was trained does not change"
+            f"{int(useless.sum()):,} of {len(useless):,} edges leave only vertices of the model; "
+            "they are ignored, since the model does not change"
         )
 
 
-def _tell_of_gaps(extension: Extension, words: TokenizedTexts) -> None:
-    """Warn of texts in which no word is known, and of vertices of which nothing is."""
+def _warn_of_missing_words(extension: Extension, words: TokenizedTexts) -> None:
+    """Warn of texts without a known word, and of vertices that have no edge either."""
     is_wordless = words.lengths().numpy() == 0
     has_text = np.array([bool(text.strip()) for text in extension.texts])
     unknown, nothing = is_wordless & has_text, is_wordless & ~extension.is_linked

@@ -1,6 +1,6 @@
-"""What a model folder answers without its parameters: vectors, texts, labels and edges.
+"""The vectors, texts, labels and edges in a model folder, without its parameters.
 
-The vectors stay in their file until they are looked at, and torch is not loaded.
+Vectors are read from their file when they are used, and torch is not imported.
 """
 
 from collections.abc import Collection, Sequence
@@ -22,7 +22,7 @@ PARTS = ("vectors.safetensors", "ids.json", "texts.json", "edges.safetensors")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredModel:
-    """A model's vectors and the network it was trained on, to be looked up."""
+    """The vectors of a model and the network it was trained on."""
 
     vectors: VectorTable
     texts: Sequence[str]
@@ -31,10 +31,10 @@ class StoredModel:
 
     @classmethod
     def read(cls, folder: Path | str) -> "StoredModel":
-        """Return what the folder of a trained model holds, every file that is read checked.
+        """Return the model in a folder, after checking every file that is read.
 
         Raises:
-            StorageError: There is none, or it is damaged.
+            StorageError: The folder has no model, or it is damaged.
         """
         parts = map_parts(Path(folder), PARTS)
         names, texts = decode_json(parts["ids.json"][:]), decode_json(parts["texts.json"][:])
@@ -51,10 +51,10 @@ class StoredModel:
         )
 
     def position(self, name: str) -> int:
-        """Return where the vertex ``name`` stands.
+        """Return the row of the vertex ``name``.
 
         Raises:
-            UnknownVertexError: There is no such vertex; names that come close are proposed.
+            UnknownVertexError: No vertex has this name; the message suggests similar ones.
         """
         return find_position(self.vectors.positions, name)
 
@@ -62,17 +62,17 @@ class StoredModel:
 def with_label(
     labels: Sequence[Collection[str]] | None, label: str
 ) -> Bool[np.ndarray, " vertices"]:
-    """Return which vertices carry a label.
+    """Return whether each vertex has a label.
 
     >>> with_label([{"tree"}, {"graph", "tree"}, ()], "graph").tolist()
     [False, True, False]
 
     Raises:
-        ConfigError: None does; the labels there are are named.
+        ConfigError: No vertex has it; the message lists the labels.
     """
     which = np.array([label in classes for classes in labels or ()], dtype=np.bool_)
     if not which.any():
         known = sorted({one for classes in labels or () for one in classes})
         named = ", ".join(known[:20]) or "none"
-        raise ConfigError(f"no vertex carries the label {label!r}; the labels are {named}")
+        raise ConfigError(f"no vertex has the label {label!r}; the labels are {named}")
     return which

@@ -1,8 +1,4 @@
-"""A trained model: its vectors, its parameters and the network they belong to, kept in a folder.
-
-Vertices that no edge touches have no row in E_s, since nothing could ever train it: their structure
-half is the zero vector. Their text half is that of any vertex whose walker stays where it is.
-"""
+"""A trained model and its folder: the vectors, the parameters and the network."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +27,7 @@ from dmte.text import Vocabulary, encoder_input
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TrainedModel:
-    """What training returns, and what a model folder holds.
+    """The result of training, which can be stored in a folder.
 
     >>> from dmte import Dmte, read_network
     >>> trained = Dmte(dim=64, epochs=1).fit(read_network("concepts")).model_
@@ -49,7 +45,7 @@ class TrainedModel:
     settings: Settings
     seed: int
     network: TextualNetwork
-    """What was trained on."""
+    """The training network."""
     vocabulary: Vocabulary
     model: DiffusionMaps
     embedding: Embedding
@@ -69,19 +65,19 @@ class TrainedModel:
 
     @property
     def assembly(self) -> Assembly:
-        """How the halves of a vertex become its vector."""
+        """The assembly of a vector from its halves."""
         return Assembly.of(self.settings)
 
     def embed_text(self, text: str) -> Float[Tensor, " half"]:
-        """Return the text half of a new vertex with this text and no edges.
+        """Return the text half of a new vertex with this text and without edges.
 
         Raises:
-            ConfigError: No word of the text is known, or the model reads no words.
+            ConfigError: No word of the text is known, or the model reads features.
         """
         if not self.settings.encoder_traits.reads_words:
             raise ConfigError(
-                "this model reads features and no words; embed the text as a new vertex with the "
-                "features that the same encoder gives it"
+                "this model reads features and no words; embed the text as a new vertex with "
+                "features of the same encoder"
             )
         tokens = self.vocabulary.encode([text])
         if len(tokens.tokens) == 0:
@@ -103,17 +99,17 @@ class TrainedModel:
         among: Bool[Tensor, " vertices"] | None = None,
         approximate: bool = False,
     ) -> list[Neighbor]:
-        """Return the ``k`` vertices whose text half is closest to that of ``text``, best first."""
+        """Return the ``k`` vertices with the text half closest to that of ``text``, best first."""
         return self.embedding.closest(
             self.embed_text(text), k, half="text", among=among, approximate=approximate
         )
 
     def embed(self, new: TextualNetwork, *, skip_known: bool = False) -> Embedding:
-        """Return the vectors of the vertices of ``new`` that the model does not have.
+        """Return the vectors of the vertices of ``new`` that are not in the model.
 
-        Edges may lead to vertices of the model: name these in ``new`` by their ids, without a
-        text. A vertex of the model with a text, or that no edge names, is refused, or stands for
-        the old one if known ones are to be skipped. Nothing of the model changes.
+        Edges may lead to vertices of the model, which ``new`` names by their ids, without a text.
+        Other vertices of the model are an error, unless ``skip_known`` ignores them. The model
+        does not change.
 
         >>> import dmte
         >>> trained = dmte.Dmte(dim=64, epochs=1).fit(dmte.read_network("concepts")).model_
@@ -125,10 +121,10 @@ class TrainedModel:
         >>> trained.embed(new)
         Embedding(1 vertex × 64, of which 64 from text)
 
-        Where known ones are skipped and none is new, a warning says so and there are no vectors.
+        With ``skip_known`` and no new vertex, there is a warning and the result is empty.
 
         Raises:
-            NetworkError: No vertex is new, or one is in the model already.
+            NetworkError: No vertex is new, or one is already in the model.
         """
         if skip_known and set(new.ids) <= set(self.network.ids):
             warn("nothing is new: the model has every vertex already")
@@ -139,10 +135,10 @@ class TrainedModel:
         )
 
     def save(self, folder: Path | str) -> None:
-        """Store everything in ``folder``; an older model there stays whole until it is replaced.
+        """Store the model in ``folder``; an older one stays intact until it is replaced.
 
         Raises:
-            StorageError: The folder holds something else or cannot be written.
+            StorageError: The folder has other contents or cannot be written.
         """
         network = self.network
         labels = None if network.labels is None else [sorted(classes) for classes in network.labels]
@@ -161,7 +157,7 @@ class TrainedModel:
         write_parts(Path(folder), parts, card=_card(self))
 
     def describe(self) -> dict[str, Any]:
-        """Return what made this model: settings, seed, versions and the network's fingerprint."""
+        """Return the settings, the seed, the versions and the fingerprint of the network."""
         return {
             "settings": self.settings.to_dict(),
             "seed": self.seed,
@@ -175,18 +171,18 @@ class TrainedModel:
 
     @classmethod
     def load(cls, folder: Path | str) -> "TrainedModel":
-        """Return the model stored in ``folder``, every file checked.
+        """Return the model stored in ``folder``, after checking every file.
 
         Raises:
-            StorageError: There is none, or it is damaged.
+            StorageError: The folder has no model, or it is damaged.
         """
         parts = read_parts(Path(folder))
         needed = {"config.json", "history.json", "parameters.safetensors", "texts.json"}
         missing = needed - set(parts)
         if missing:
             raise StorageError(
-                f"{folder} holds no trained model: {', '.join(sorted(missing))} not found; "
-                "an embedding alone is read by Embedding.load"
+                f"{folder} is not the folder of a model: {', '.join(sorted(missing))} not found; "
+                "Embedding.load reads an embedding"
             )
         config = decode_json(parts["config.json"])
         settings = Settings.from_dict(config["settings"])

@@ -1,8 +1,8 @@
-"""The plan of a training run: the values of settings that are None.
+"""Values of settings that are None.
 
-Before training, a plan resolves ``dim``, ``folds``, ``letters`` and ``word_weights`` from the
+Before training, ``resolve`` chooses ``dim``, ``folds``, ``letters`` and ``word_weights`` from the
 network, its texts and the number of validation edges. ``structure_share`` and ``degree_power`` are
-chosen after training, by the scores of the validation pairs, if they are None in the plan.
+chosen after training, by validation scores, if the plan leaves them at None.
 """
 
 import math
@@ -48,15 +48,15 @@ NUM_FOLDS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """What a training run starts from."""
+    """The resolved settings and the data of a training run."""
 
     settings: Settings
-    """None is left only in ``structure_share`` and ``degree_power``, if scores choose them."""
+    """Only ``structure_share`` and ``degree_power`` may still be None."""
     splits: Sequence[Split]
     """The training network and the validation edges of every fold."""
     vocabulary: Vocabulary
     texts: EncoderInput
-    """What the encoder reads of every vertex."""
+    """The encoder's input for every vertex."""
     start: FrozenEncoder[Any] | None
     """The own columns of a frozen encoder; None for a learned one."""
     learns: bool
@@ -64,7 +64,7 @@ class Plan:
 
 
 def resolve(settings: Settings, network: TextualNetwork, seed: int, group: ProcessGroup) -> Plan:
-    """Return the plan of a training run; all processes of a group have to call it.
+    """Return the plan of a training run; all processes of a group must call it.
 
     Raises:
         TrainingError: No text has a word, or all features are zero.
@@ -96,7 +96,7 @@ def resolve(settings: Settings, network: TextualNetwork, seed: int, group: Proce
 
 
 def auto_letters(settings: Settings, texts: TokenizedTexts) -> bool:
-    """Return whether character n-grams are read beside words."""
+    """Return whether character n-grams are added to words."""
     if not settings.encoder_traits.has_word_settings:
         return False
     return are_short(texts) if settings.letters is None else settings.letters
@@ -138,14 +138,14 @@ SHARES = (0.2, 0.5, 0.8)
 """Candidates for β, besides 0."""
 
 LEAST_GAIN = 0.0025
-"""Least gain of AUC for which a structure half, twice the columns, is used. On eight networks with
-informative texts the gain was at most 0.001."""
+"""Minimum gain of AUC for a structure half, which doubles the number of columns. On eight networks
+with informative texts the gain was at most 0.001."""
 
 
 def choose_structure_share(scores: Sequence[tuple[PairScores, PairScores]]) -> float:
     """Return the β with the best validation AUC, or 0 if the gain is not significant.
 
-    ``scores`` are those of the validation pairs of every fold, by texts and by walks.
+    ``scores`` holds the text and walk scores of the validation pairs of every fold.
     """
     gains = {share: _gain(scores, share) for share in SHARES}
     clear = [share for share in SHARES if gains[share].is_clear]
@@ -162,7 +162,7 @@ class _Gain(NamedTuple):
 
 
 def _gain(scores: Sequence[tuple[PairScores, PairScores]], share: float) -> _Gain:
-    """Return the gain of AUC over texts alone, on average over folds."""
+    """Return the mean gain of AUC over texts alone."""
     pairs = [(combine_scores(text, walks, share), text) for text, walks in scores]
     errors = [auc_difference_error(mixed, text) for mixed, text in pairs]
     mean = fmean(auc(*mixed) - auc(*text) for mixed, text in pairs)
@@ -170,21 +170,21 @@ def _gain(scores: Sequence[tuple[PairScores, PairScores]], share: float) -> _Gai
 
 
 POWERS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8)
-"""Candidates for a. With larger ones, sparse networks gain a little more AUC, but the best scores
-become those of hubs, linked or not: average precision falls."""
+"""Candidates for a. Larger ones raise the AUC of sparse networks a little, but then hubs score
+highest, linked or not, and average precision falls."""
 
-MIN_JUDGING = 12
-"""Validation edges needed to choose a; with 10 the choice cost 14 drawn networks of 80 vertices 0.1
-on average and 1.6 at worst, with 12 to 15 it gained real ones 1 to 2."""
+MIN_POWER_EDGES = 12
+"""Minimum number of validation edges to choose a. With 10, the choice cost 14 synthetic networks of
+80 vertices 0.1 AUC on average and 1.6 at worst; with 12 to 15 real networks gained 1 to 2."""
 
 
 def choose_degree_power(scores: Sequence[tuple[PairScores, PairScores]]) -> float:
     """Return the smallest a with the best validation AUC, or 0 with too few validation edges.
 
-    ``scores`` are those of the validation pairs of every fold, with vectors of length 1, and the
-    products of the pairs' lengths for a = 1.
+    ``scores`` holds for every fold the scores of the validation pairs with vectors of length 1, and
+    the products of their lengths for a = 1.
     """
-    if not scores or min(len(unit.edges) for unit, _ in scores) < MIN_JUDGING:
+    if not scores or min(len(unit.edges) for unit, _ in scores) < MIN_POWER_EDGES:
         return 0.0
     found = {power: fmean(auc(*scale_scores(*one, power)) for one in scores) for power in POWERS}
     return max(POWERS, key=lambda power: found[power])
@@ -193,7 +193,7 @@ def choose_degree_power(scores: Sequence[tuple[PairScores, PairScores]]) -> floa
 WIDTHS = (64, 128, 256, 512)
 """Widths to choose from."""
 
-UNTRIED_WIDTH = 128
+DEFAULT_WIDTH = 128
 """The width without validation edges."""
 
 
@@ -212,7 +212,7 @@ def spectral_start(
     kind = ENCODERS[settings.encoder]
     widest = kind(texts.vocabulary_size, max(widths), torch.Generator())
     if not isinstance(widest, FrozenEncoder):
-        raise ConfigError(f"the texts of the encoder {settings.encoder!r} are learned, not fixed")
+        raise ConfigError(f"the encoder {settings.encoder!r} is not frozen")
     widest.start(texts, seed, letters=settings.letters)
     if not bool(widest.directions.any()):
         raise TrainingError(_nothing_to_read(texts))
@@ -220,7 +220,7 @@ def spectral_start(
         return widest
     folds = [(train, validation) for train, validation in splits if validation is not None]
     if not folds:
-        return widest.narrowed(min(UNTRIED_WIDTH, widest.dim))
+        return widest.narrowed(min(DEFAULT_WIDTH, widest.dim))
     none_linked = torch.empty(0, dtype=torch.int64)
     projected = widest.project(texts)
     found = dict.fromkeys(widths, 0.0)
@@ -230,7 +230,7 @@ def spectral_start(
         for train, pairs in folds:
             vectors = embed_network(model, train, narrow, none_linked)
             found[width] += auc(vectors.score(pairs.edges), vectors.score(pairs.non_edges))
-    # The first of equally good widths is the smallest.
+    # max returns the first, smallest width among equals.
     return widest.narrowed(max(found, key=lambda width: found[width]))
 
 
@@ -241,9 +241,9 @@ def divided_start(
     seed: int,
     group: ProcessGroup,
 ) -> FrozenEncoder[Any]:
-    """Return the own columns of the encoder that the first process of a group computes.
+    """Return the own columns of the encoder, which rank zero computes and scatters.
 
-    Another processor could compute another sign or width, so the columns are scattered.
+    Other processors could compute other signs or choose another width.
 
     Raises:
         TrainingError: No text has a word, or all features are zero.
@@ -266,20 +266,20 @@ def divided_start(
 
 
 def _nothing_to_read(texts: EncoderInput) -> str:
-    """Return the error message if all directions are zero, for any verb."""
+    """Return the error message if all directions are zero."""
     if isinstance(texts, FeatureRows):
         return (
-            "all features of all vertices are zero, and the encoder 'features' reads nothing else; "
-            "give others, or leave them out to read the texts"
+            "all features of all vertices are zero, and the encoder 'features' uses only them; "
+            "give other features, or leave out --features to use the texts"
         )
     return (
-        "no text has a word, and the encoder 'spectral' reads nothing else; the paper's recipe "
+        "no text has a word, and the encoder 'spectral' uses only words; the paper's recipe "
         "('dmte train --recipe paper', the method dmte-paper) learns from links alone"
     )
 
 
 def _widths(texts: EncoderInput) -> tuple[int, ...]:
-    """Return the widths to try: with features, up to the first that holds all of them."""
+    """Return the widths to try: with features, up to the first that is as large as their number."""
     if not isinstance(texts, FeatureRows):
         return WIDTHS
     needed = [width for width in WIDTHS if width < texts.vocabulary_size]

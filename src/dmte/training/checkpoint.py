@@ -1,8 +1,8 @@
-"""Checkpoints: a training run on disk, to be continued to the same bits.
+"""Checkpoints: a stored training run, which resumes to the same bits.
 
-A checkpoint holds the position and, of every fold, the parameters, Adam's state and the best
-parameters so far. Random numbers are a function of seed and position (randomness.py), so no
-generator needs saving. Tables are stored whole, whoever held them: a group of any size can go on.
+A checkpoint holds the position and, for every fold, the parameters, Adam's state and the best
+parameters so far. Random numbers depend only on seed and position (``runtime.seeding``), so no
+generator is stored. Tables are stored undivided, so a group of any size can resume.
 """
 
 import math
@@ -28,34 +28,34 @@ from dmte.training.validation import Best
 
 POSITION = "position.json"
 KINDS = ("parameters", "optimizer", "best")
-"""What is stored of every fold."""
+"""The tables stored for every fold."""
 WRITING_SHARE = 0.05
-"""Of the time, spent on checkpoints where nobody says how often to write one."""
+"""Maximum fraction of the time spent on writing checkpoints, if no interval is given."""
 
 
 @dataclass(slots=True)
 class Checkpoints:
-    """Where the checkpoints of a run go, and when the next one is due."""
+    """The folder of a run's checkpoints, and when the next one is due."""
 
     folder: Path
     every: int | None = None
-    """Epochs between two of them, 0 for no checkpoint. None writes one after the first epoch, and
-    the next ones as soon as writing takes no more than a twentieth of the time."""
+    """Epochs between checkpoints; 0 writes none. None writes one after the first epoch, and then as
+    often as writing takes at most a twentieth of the time."""
     _not_before: float = -math.inf
 
     def __post_init__(self) -> None:
         if self.every is not None and self.every < 0:
             raise ConfigError(
-                f"checkpoint_every must be at least 0, which is no checkpoint, not {self.every}"
+                f"checkpoint_every must be at least 0 (0 writes none), not {self.every}"
             )
 
     def save_if_due(self, run: TrainingRun) -> None:
-        """Store ``run`` after an epoch, if it is time and there is more to come.
+        """Store ``run`` after an epoch if a checkpoint is due and training is not done.
 
-        All processes of a group have to call it, and go by the clock of the first one.
+        All processes of a group must call it; the clock of rank zero decides.
 
         Raises:
-            StorageError: The folder holds something else or cannot be written.
+            StorageError: The folder has other contents or cannot be written.
         """
         if run.is_done or not self._is_due(run):
             return
@@ -72,12 +72,12 @@ class Checkpoints:
 
 
 def save_checkpoint(run: TrainingRun, folder: Path) -> None:
-    """Store ``run`` as it stands; the checkpoint that was there stays whole until replaced.
+    """Store ``run``; an older checkpoint stays intact until it is replaced.
 
-    All processes of a group have to call it; the first one writes.
+    All processes of a group must call it; rank zero writes.
 
     Raises:
-        StorageError: The folder holds something else or cannot be written.
+        StorageError: The folder has other contents or cannot be written.
     """
     position = {
         "settings": run.requested_settings.to_dict(),
@@ -113,13 +113,13 @@ def load_checkpoint(
     seed: int,
     group: ProcessGroup = SINGLE_PROCESS,
 ) -> TrainingRun:
-    """Return the run stored in ``folder``, ready to go on, with a group of any size.
+    """Return the run stored in ``folder``, ready to resume with a group of any size.
 
-    Only the number of epochs may differ from what the run was started with.
+    All settings except ``epochs`` must be those that the run was started with.
 
     Raises:
-        StorageError: There is no checkpoint, or it is damaged.
-        ConfigError: It belongs to other settings, another seed or another network.
+        StorageError: The folder has no checkpoint, or it is damaged.
+        ConfigError: The checkpoint belongs to other settings, another seed or another network.
     """
     position = run_on_all(group, lambda: _position_of(folder, network, settings, seed))
     run = TrainingRun(network, settings, seed, group=group)
@@ -132,13 +132,13 @@ def load_checkpoint(
 def _position_of(
     folder: Path, network: TextualNetwork, settings: Settings, seed: int
 ) -> dict[str, Any]:
-    """Return how far the checkpoint is, if it belongs to this run."""
+    """Return the position of the checkpoint, after checking that it belongs to this run."""
     if not is_stored(folder):
         raise StorageError(f"there is no checkpoint in {folder}; start without resuming")
     if POSITION not in part_names(folder):
-        raise StorageError(f"{folder} holds no checkpoint")
+        raise StorageError(f"{folder} is not the folder of a checkpoint")
     position: dict[str, Any] = decode_json(read_parts(folder, [POSITION])[POSITION])
-    _refuse_other_run(
+    _check_same_run(
         folder,
         seed=(position["seed"], seed),
         network=(position["fingerprint"], network.fingerprint()),
@@ -146,17 +146,17 @@ def _position_of(
     )
     if settings.epochs < position["epoch"]:
         raise ConfigError(
-            f"the checkpoint in {folder} is of epoch {position['epoch']}, beyond the "
-            f"{settings.epochs} epochs asked for"
+            f"epochs must be at least {position['epoch']}, the epoch of the checkpoint in "
+            f"{folder}, not {settings.epochs}"
         )
     return position
 
 
 def _restore(run: TrainingRun, folder: Path, bests: list[dict[str, Any]]) -> None:
     for fold, best in zip(run.folds, bests, strict=True):
-        # One after the other, because each is whole for a moment.
+        # One at a time, since the undivided tables need the most memory.
         tensors = {what: _read_own(folder, what, fold, run.settings.half) for what in KINDS}
-        # Whatever is no parameter was found again when the run was set up.
+        # The set-up of the run has restored everything that is not a parameter.
         fold.model.load_state_dict(tensors["parameters"], strict=False)
         _restore_optimizer(fold, tensors["optimizer"])
         fold.best = Best(
@@ -169,7 +169,7 @@ def _restore(run: TrainingRun, folder: Path, bests: list[dict[str, Any]]) -> Non
 
 
 def _read_own(folder: Path, what: str, fold: Fold, width: int) -> dict[str, Tensor]:
-    """Return a fold's tables, of each the columns, or rows, of this process."""
+    """Return the columns (or rows) of a fold's tables that belong to this process."""
     name = f"{what}-{fold.number}.safetensors"
     tables = decode_tensors(read_parts(folder, [name])[name])
     model = fold.model
@@ -185,33 +185,33 @@ def _read_own(folder: Path, what: str, fold: Fold, width: int) -> dict[str, Tens
 
 
 def _gathered(model: DiffusionMaps, tables: dict[str, Tensor], width: int) -> dict[str, Tensor]:
-    """Return whole tables on the first process of the group; none on the others."""
+    """Return the undivided tables on rank zero, and nothing on other processes."""
     whole = {
         name: table
         if (axis := _axis(model, name, table)) is None
         else model.group.gather(table, width, axis)
-        for name, table in sorted(tables.items())  # Everybody sends in the same order.
+        for name, table in sorted(tables.items())  # All processes send in the same order.
     }
     return {name: table for name, table in whole.items() if table is not None}
 
 
 def _axis(model: DiffusionMaps, name: str, table: Tensor) -> int | None:
-    """Return along which axis a table, or a running mean of Adam for it, is divided."""
+    """Return the axis along which a table, or its state in Adam, is divided."""
     return model.axes.get(name.split("/")[0]) if table.ndim else None
 
 
 def _paired(stored: Settings, given: Settings) -> dict[str, tuple[object, object]]:
-    """Return every setting as it was stored and as it is given, but for the number of epochs."""
+    """Return the stored and the given value of every setting except the number of epochs."""
     before, now = stored.to_dict(), replace(given, epochs=stored.epochs).to_dict()
     return {name: (before[name], now[name]) for name in before}
 
 
-def _refuse_other_run(folder: Path, **pairs: tuple[object, object]) -> None:
+def _check_same_run(folder: Path, **pairs: tuple[object, object]) -> None:
     changed = [f"{name} was {a}, is {b}" for name, (a, b) in pairs.items() if a != b]
     if changed:
         raise ConfigError(
             f"the checkpoint in {folder} belongs to another run ({'; '.join(changed)}); "
-            "give what it was started with, or start anew"
+            "resume with the same values, or start again without --resume"
         )
 
 

@@ -1,12 +1,12 @@
-"""The edges a step learns from, in both of their roles.
+"""The edges of a training step.
 
-An edge is *supervised* when the objective scores it and *diffused over* when it is in P. The paper
-uses every training edge both ways at once; a step may also take the edges it scores out of P, so
-that it cannot read off the answer. Vertices that no edge touches take part in neither role. As long
-as they are no negatives either, no score and no walk ever reaches them, and training leaves them
-out altogether.
+An edge is *supervised* if the objective scores it, and *diffused over* if it is in P. In the paper
+every training edge is both at once. A step may also remove the edges it scores from P, so that the
+model cannot read the answer from P. Vertices without edges are left out of training unless they are
+negatives, since no score and no walk reaches them.
 """
 
+import math
 from dataclasses import dataclass
 
 import scipy.sparse as sp
@@ -18,14 +18,33 @@ from dmte.diffusion.transition import TransitionTemplate
 from dmte.network.split import pair_numbers
 from dmte.network.textual_network import TextualNetwork, adjacency_matrix
 from dmte.runtime.seeding import generator_for
+from dmte.settings import Settings
 
 MAX_UNLINKED = 5000
-"""Vertices without an edge that take part in training at most."""
+"""Maximum number of vertices without edges in training."""
+
+MIN_BATCH_SIZE, MAX_STEPS = 8192, 50
+"""Smallest automatic batch size, and maximum number of automatic steps per epoch."""
+
+HIDDEN_FRACTION = 0.2
+"""Maximum fraction of edges hidden from P per step (tuned by hand)."""
+
+
+def edges_per_step(settings: Settings, num_edges: int) -> int:
+    """Return the maximum number of edges that a step scores.
+
+    >>> [edges_per_step(Settings(), number) for number in (100, 50_000, 5_000_000)]
+    [20, 8192, 100000]
+    """
+    size = settings.batch_size or max(MIN_BATCH_SIZE, math.ceil(num_edges / MAX_STEPS))
+    if not settings.hide_supervised:
+        return size
+    return min(size, max(1, int(HIDDEN_FRACTION * num_edges)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectedEdges:
-    """A batch as the objective wants it: every undirected edge as its two directions."""
+    """A batch of directed edges, with both directions of undirected ones."""
 
     source: Int[Tensor, " batch"]
     target: Int[Tensor, " batch"]
@@ -34,10 +53,10 @@ class DirectedEdges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SupervisedEdges:
-    """The distinct edges of a network among the vertices that take part, numbered from 0."""
+    """The distinct edges of a network, with the training vertices numbered from 0."""
 
     members: Int[Tensor, " members"]
-    """The vertices that take part, ascending; vertex k here is vertex members[k] there."""
+    """The training vertices, ascending; vertex k here is vertex members[k] of the network."""
     edges: Int[Tensor, "edges 2"]
     weights: Float[Tensor, " edges"]
     are_directed: bool
@@ -46,9 +65,9 @@ class SupervisedEdges:
     def of(
         cls, network: TextualNetwork, others: Int[Tensor, " others"] | None = None
     ) -> "SupervisedEdges":
-        """Return the edges of ``network``, duplicates added up.
+        """Return the edges of ``network``, with the weights of duplicates summed.
 
-        Includes every vertex with an edge, plus ``others``.
+        The members are all vertices with an edge, and ``others``.
         """
         edges, weights = network.distinct_edges()
         mentioned = edges.flatten() if others is None else torch.cat([edges.flatten(), others])
@@ -60,7 +79,7 @@ class SupervisedEdges:
         return len(self.edges)
 
     def directed(self, batch: Int[Tensor, " batch"]) -> DirectedEdges:
-        """Return the edges numbered ``batch``, undirected ones both ways, self-loops once."""
+        """Return the edges with the numbers ``batch``: undirected ones both ways, loops once."""
         (source, target), weights = self.edges[batch].T, self.weights[batch]
         if self.are_directed:
             return DirectedEdges(source, target, weights)
@@ -74,14 +93,14 @@ class SupervisedEdges:
     def relative(
         self, weights: Float[Tensor, " batch"], dtype: torch.dtype = torch.float32
     ) -> Float[Tensor, " batch"]:
-        """Return weights in units of their mean, for a loss in single precision.
+        """Return weights divided by the mean weight, so that extreme ones fit single precision.
 
-        It knows neither 1e-46 nor 1e39, and the unit of all weights does not matter to a mean.
+        The loss is a weighted mean, so this factor does not change it.
         """
         return (weights / self.weights.mean()).to(dtype)
 
     def adjacency(self) -> sp.csr_array:
-        """Return S among the members."""
+        """Return S of the members."""
         return adjacency_matrix(
             self.edges, self.weights, len(self.members), directed=self.are_directed
         )
@@ -106,9 +125,9 @@ class SupervisedEdges:
 
 
 def sample_unlinked(network: TextualNetwork, seed: int) -> Int[Tensor, " unlinked"]:
-    """Return vertices without an edge: all of them, or as many as have one, or 5,000.
+    """Sample vertices without edges: at most 5,000, and no more than have edges.
 
-    More would cost more than the edges do, and tell no more.
+    More would cost more time than the edges, without a gain.
     """
     is_linked = torch.zeros(network.num_vertices, dtype=torch.bool)
     is_linked[network.edges.flatten()] = True
@@ -118,11 +137,11 @@ def sample_unlinked(network: TextualNetwork, seed: int) -> Int[Tensor, " unlinke
 
 
 def num_pairs(num_vertices: int) -> int:
-    """Return how many pairs of different vertices there are."""
+    """Return the number of pairs of different vertices."""
     return num_vertices * (num_vertices - 1) // 2
 
 
 def num_linked_pairs(network: TextualNetwork) -> int:
-    """Return how many pairs of different vertices an edge joins, one way or both."""
+    """Return the number of pairs of different vertices with an edge in either direction."""
     proper = network.edges[network.edges[:, 0] != network.edges[:, 1]]
     return len(pair_numbers(proper, network.num_vertices).unique())

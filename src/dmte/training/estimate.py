@@ -1,18 +1,17 @@
-"""Memory of a training, counted from the sizes of its tables before any of them is made.
+"""Memory of training, estimated from the sizes of its tables before any is allocated.
 
-In bytes, with N vertices of which M take part in training, E edges, W words, T words in all texts,
-G character n-grams if these are read, and tables of width d, it is the largest of
+In bytes, with N vertices of which M are in training, E edges, W words, T words in all texts, G
+character n-grams (if used) and tables of width d, it is the largest of
 
-    the search for directions    3 · 4 (W + G + N) d                  spectral texts only
-    a step                       4 (2H + 21) M d and Adam's tables, 16 for every parameter; where
-                                 negatives are drawn among few, 4 ((H + 6) M + 9 A) d with A of
-                                 the vertices asked about
-    all vertices at once         4 (2H + 6) N d                       when they are looked at
+    the directions of the encoder    3 · 4 (W + G + N) d              spectral texts only
+    a step                           4 (2H + 21) M d, and 16 bytes per parameter for Adam
+    all vertices at once             4 (2H + 6) N d                   in validation
 
-on top of what is kept; without a structure half there are 11 tables instead of 21, without an
-activation H instead of 2H. The numbers of tables were counted in the code and set right by
-measuring; ``tests/test_estimate.py`` holds them to a quarter of what a process really takes, which
-by itself differs by a tenth from run to run.
+plus the stored tables. If negatives are drawn from a pool, so that a step scores A vertices, it
+takes 4 ((H + 6) M + 9 A) d. Without a structure half there are 11 tables instead of 21, and without
+an activation H instead of 2H. The numbers of tables are counted in the code and corrected by
+measurements. ``tests/training/test_estimate.py`` requires them to be within a quarter of the memory
+of a process, which varies by a tenth between runs.
 """
 
 import math
@@ -21,29 +20,27 @@ from dataclasses import dataclass, replace
 
 from dmte.diffusion.operators import ACTIVATIONS
 from dmte.errors import TrainingError
-from dmte.kernels.pair_scores import CHUNK
+from dmte.kernels.pair_scores import BLOCK, CHUNK
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import available_bytes
 from dmte.settings import Settings
 from dmte.text import ENCODERS, tokenized
 from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
 from dmte.training.auto_settings import WIDTHS, auto_letters, auto_word_weights, num_folds
-from dmte.training.edges import MAX_UNLINKED
+from dmte.training.edges import MAX_UNLINKED, edges_per_step
 from dmte.training.fold import MAX_NEGATIVE_POOL, samples_all_vertices
 from dmte.training.validation import num_validation_edges
 
 FLOAT_BYTES = 4
-SCORED_AT_ONCE = 1 << 16
-"""Pairs of a look whose rows are held together."""
 NARROWER = (512, 256, 128, 64, 32)
 FEWER_WORDS = (200_000, 100_000, 50_000, 20_000)
-"""What is proposed where a network does not fit."""
-GROUPS_A_WORD = 1.7
-"""How many groups of letters there are, for every word: 1.66 in DBLP's titles."""
-GROUP_BYTES = 600
-"""What telling the groups of letters apart leaves behind, for each of them."""
+"""Widths and vocabulary sizes to suggest if a network does not fit."""
+NGRAMS_PER_WORD = 1.7
+"""Distinct character n-grams per word; 1.66 in DBLP's titles."""
+NGRAM_BYTES = 600
+"""Bytes that counting leaves behind per character n-gram."""
 MARGIN = 0.9
-"""Of the memory that is available, what may be planned for."""
+"""Fraction of the available memory that training may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +49,23 @@ class Sizes:
 
     vertices: int
     members: int
-    """Vertices that take part in training."""
+    """Vertices in training."""
     edges: int
     words: int
-    """Of the vocabulary, or features a vertex."""
+    """Words in the vocabulary, or features per vertex."""
     columns: int
-    """Words, and their groups of letters where these are read: what directions are sought among."""
+    """Words, and character n-grams if they are used: columns of the decomposed matrix."""
     tokens: int
-    """Words of all texts."""
+    """Words in all texts."""
     folds: int
     auto_word_weights: bool
-    """Whether weights of words are learned, so that every step makes X anew."""
-    judging: int
-    """Edges held back, at most."""
+    """Whether word weights are learned, so that every step computes X again."""
+    validation_edges: int
+    """Maximum number of validation edges."""
 
     @classmethod
     def of(cls, network: TextualNetwork, settings: Settings) -> "Sizes":
-        """Return the sizes of a network; its texts are read, and nothing else is made."""
+        """Return the sizes of a network, after reading its texts."""
         if not settings.encoder_traits.reads_words:
             features = 0 if network.features is None else network.features.shape[1]
             return cls._with(network, settings, features, 0, by_letters=False)
@@ -82,7 +79,7 @@ class Sizes:
 
     @classmethod
     def at_most(cls, network: TextualNetwork, settings: Settings) -> "Sizes":
-        """Return sizes that are not exceeded, without reading the texts: a word has two letters."""
+        """Return upper bounds of the sizes without reading the texts: two characters per word."""
         tokens = sum(map(len, network.texts)) // 2 + network.num_vertices
         words = min(tokens, settings.max_vocabulary or tokens)
         if network.features is not None:
@@ -101,50 +98,50 @@ class Sizes:
     ) -> "Sizes":
         linked = len(network.edges.unique())
         unlinked = min(network.num_vertices - linked, linked, MAX_UNLINKED)
-        judging = num_validation_edges(network, settings.validation_fraction)
+        validation_edges = num_validation_edges(network, settings.validation_fraction)
         return cls(
             vertices=network.num_vertices,
             members=linked + (unlinked if samples_all_vertices(settings) else 0),
             edges=len(network.edges),
             words=words,
-            columns=int(words * (1 + GROUPS_A_WORD)) if by_letters else words,
+            columns=int(words * (1 + NGRAMS_PER_WORD)) if by_letters else words,
             tokens=tokens,
-            folds=num_folds(settings, judging),
-            auto_word_weights=auto_word_weights(settings, judging),
-            judging=judging,
+            folds=num_folds(settings, validation_edges),
+            auto_word_weights=auto_word_weights(settings, validation_edges),
+            validation_edges=validation_edges,
         )
 
 
 def memory_bytes(
     sizes: Sizes, settings: Settings, *, processes: int = 1, num_local: int = 1
 ) -> int:
-    """Return the peak of memory, on top of what Python, torch and the network take themselves.
+    """Return the peak memory of training, besides Python, torch and the network.
 
-    Of several processes, that of the ``num_local`` on one host together. A width that is left open
-    counts as the widest.
+    With several processes, it is the sum over the ``num_local`` on one host. If ``dim`` is None,
+    the largest width counts.
     """
     width = settings.half if settings.dim is not None else max(WIDTHS)
     share = math.ceil(width / processes)
-    # The first process searches the directions of all columns.
+    # Rank zero computes the directions of all columns.
     parameters, kept = _tables(sizes, settings, width)
     setting_up = FLOAT_BYTES * (parameters + kept + _of_start(sizes, settings, width))
     parameters, kept = _tables(sizes, settings, share)
     stepping = FLOAT_BYTES * (4 * parameters + kept + _of_step(sizes, settings, share))
-    thins_bags = settings.word_dropout and (
+    drops_words = settings.word_dropout and (
         sizes.auto_word_weights or not settings.has_frozen_encoder
     )
-    per_token, per_token_kept = 50, 60 if thins_bags else 20
+    per_token, per_token_kept = 50, 60 if drops_words else 20
     per_entry = 70 if settings.hide_supervised else 40
     entries = per_entry * (2 * sizes.edges + sizes.members)
-    of_groups = GROUP_BYTES * (sizes.columns - sizes.words)
-    return of_groups + max(
+    of_ngrams = NGRAM_BYTES * (sizes.columns - sizes.words)
+    return of_ngrams + max(
         setting_up + num_local * per_token * sizes.tokens,
         num_local * (stepping + per_token_kept * sizes.tokens + entries),
     )
 
 
 def _tables(sizes: Sizes, settings: Settings, width: int) -> tuple[int, int]:
-    """Return how many numbers are learned, of all folds, and how many stay as they are."""
+    """Return the numbers of parameters of all folds and of other stored values."""
     structure = sizes.members * width if settings.structure else 0
     small = settings.hops * width + (width * width if settings.mixing else 0)
     if not settings.has_frozen_encoder:
@@ -156,7 +153,7 @@ def _tables(sizes: Sizes, settings: Settings, width: int) -> tuple[int, int]:
 
 
 def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
-    """Return the numbers that the search for directions, and the choice of a width, work on."""
+    """Return the number of values used to compute directions and to choose a width."""
     if not settings.has_frozen_encoder:
         return 0
     searching = 3 * (sizes.columns + sizes.vertices) * (width + NUM_SPARE_DIRECTIONS)
@@ -165,34 +162,34 @@ def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
 
 
 def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
-    """Return the numbers held by a step, or, where that is more, by a look at all vertices."""
+    """Return the number of values used by a step, or by validation if that is more."""
     halves = 2 if settings.structure else 1
-    # Of every hop P^h X is kept for the way back, and what an activation makes of it.
+    # For the backward pass, each hop stores P^h X and the output of an activation.
     of_hops = settings.hops * ACTIVATIONS[settings.activation].tables_per_hop
-    directed = 2 * min(settings.edges_per_step(sizes.edges), sizes.edges)
+    directed = 2 * min(edges_per_step(settings, sizes.edges), sizes.edges)
     tables = (of_hops + (21 if settings.structure else 11)) * sizes.members * width
     if samples_all_vertices(settings) and sizes.members > MAX_NEGATIVE_POOL:
-        # Only what is asked about goes on from the diffusion; picking it out takes room too.
-        asked = min(sizes.members, directed + MAX_NEGATIVE_POOL)
-        tables = ((of_hops + 6) * sizes.members + 9 * asked) * width
+        # After diffusion only scored vertices continue; selecting them takes memory too.
+        scored_vertices = min(sizes.members, directed + MAX_NEGATIVE_POOL)
+        tables = ((of_hops + 6) * sizes.members + 9 * scored_vertices) * width
     scored = min(CHUNK, directed)
     gathered = scored * (2 + settings.num_negatives) * halves * width
-    looking = (of_hops + 2 + 2 * halves) * sizes.vertices * width
-    pairs = 3 * min(SCORED_AT_ONCE, sizes.judging) * halves * width
-    if sizes.auto_word_weights:  # V weighed and its gradient, X before and after it is scaled.
+    validating = (of_hops + 2 + 2 * halves) * sizes.vertices * width
+    pairs = 3 * min(BLOCK, sizes.validation_edges) * halves * width
+    if sizes.auto_word_weights:  # Weighted directions, their gradient, X unscaled and scaled.
         tables += (2 * sizes.words + sizes.members) * width
-        looking += (sizes.words + 2 * sizes.vertices) * width
+        validating += (sizes.words + 2 * sizes.vertices) * width
     states = ENCODERS[settings.encoder].step_numbers(sizes.vertices, sizes.tokens, width)
-    return max(tables + gathered + states, looking + pairs)
+    return max(tables + gathered + states, validating + pairs)
 
 
-def refuse_too_large(
+def check_memory(
     network: TextualNetwork, settings: Settings, *, processes: int = 1, num_local: int = 1
 ) -> None:
-    """Find out before anything is made that there is not enough memory to train.
+    """Check that there is enough memory to train.
 
     Raises:
-        TrainingError: There is not; names the settings that would do.
+        TrainingError: There is not; the message suggests smaller settings.
     """
     available = available_bytes()
     if available is None:
@@ -204,14 +201,14 @@ def refuse_too_large(
     if room.holds(sizes, settings):
         return
     raise TrainingError(
-        f"training takes about {_size(room.taken(sizes, settings))} of memory, and "
+        f"training needs about {_size(room.taken(sizes, settings))} of memory, but "
         f"{_size(available)} are free; {_what_would_fit(sizes, settings, room)}"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Room:
-    """What the processes of a group may take on this host."""
+    """Memory for the processes of a group on this host."""
 
     most_bytes: float
     processes: int
@@ -229,28 +226,27 @@ def _what_would_fit(sizes: Sizes, settings: Settings, room: _Room) -> str:
         fewer = replace(sizes, words=words)
         if room.holds(fewer, smaller):
             needed = _size(room.taken(fewer, smaller))
-            return f"{options} would do with {needed}; --force tries it all the same"
-    return "no narrower vectors would fit either; --force tries it all the same"
+            return f"{options} would need {needed}; --force trains without this check"
+    return "narrower vectors would not fit either; --force trains without this check"
 
 
 def _smaller(sizes: Sizes, settings: Settings) -> Iterator[tuple[Settings, int, str]]:
-    """Yield settings that take less, those that change least first, and how to ask for them."""
+    """Yield smaller settings, numbers of words and their options, smallest changes first."""
     dims = [dim for dim in NARROWER if dim < (settings.dim or max(WIDTHS) + 1)]
-    fewer = [count for count in FEWER_WORDS if count < sizes.words]
-    if not settings.encoder_traits.reads_words:
-        fewer = []
-    for words in fewer[:2]:  # Rare words say least.
+    reads_words = settings.encoder_traits.reads_words
+    fewer = [count for count in FEWER_WORDS if reads_words and count < sizes.words]
+    for words in fewer[:2]:  # Rare words matter least.
         yield settings, words, f"--max-vocabulary {words}"
     for dim in dims:
-        yield settings.with_dim(dim), sizes.words, f"--dim {dim}"
+        yield replace(settings, dim=dim), sizes.words, f"--dim {dim}"
     for dim in dims:
         for words in fewer:
             options = f"--dim {dim} --max-vocabulary {words}"
-            yield settings.with_dim(dim), words, options
+            yield replace(settings, dim=dim), words, options
 
 
 def _size(count: int) -> str:
-    """Return bytes as they are said.
+    """Format a number of bytes.
 
     >>> _size(1_240_000_000), _size(49_000_000), _size(1000)
     ('1.2 GB', '49 MB', '1 MB')

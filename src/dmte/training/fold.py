@@ -1,9 +1,9 @@
-"""One training run on a split: its edges, its validation edges, its model and its optimizer.
+"""One training on a split into training and validation edges.
 
 A step propagates the whole graph once, since a vertex's row serves many edges, and then scores a
-large batch. Batches, negatives and the words left out are a pure function of the seed, the fold and
-the epoch, so all processes of a group draw the same. Each scores its own columns. The scores are
-summed in one place, after which all processes have the same loss.
+large batch. Batches, negatives and dropped words depend only on the seed, the fold and the epoch,
+so all processes of a group draw the same. Each process scores its own columns. After the scores
+are summed, all processes have the same loss.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ from torch import Tensor
 
 from dmte.diffusion.random_projection import walk_features
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
-from dmte.embedding.embedding import dot_products
 from dmte.errors import TrainingError
 from dmte.kernels.adam import Adam
+from dmte.kernels.pair_scores import dot_products
 from dmte.kernels.sparse import SparseMatrix
 from dmte.metrics import PairScores, auc
 from dmte.model.assemble import combine_halves, degrees, length_products
@@ -28,27 +28,27 @@ from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
 from dmte.text import EncoderInput, FrozenEncoder, LearnedWeights, SpectralWords
-from dmte.training.edges import SupervisedEdges, sample_unlinked
+from dmte.training.edges import SupervisedEdges, edges_per_step, sample_unlinked
 from dmte.training.negative_sampling import NegativeSampler
 from dmte.training.objective import LOSSES, Scores, score_edges, weighted_sum
 from dmte.training.validation import Best, ValidationEdges
 
 MAX_NEGATIVE_POOL = 4096
 """Number of vertices that the negatives of a step are drawn from, if all vertices may be drawn.
-Fewer rows of a large network are computed: on DBLP a step takes half the time, and AUC stays the
-same (97.8 on a fifth of the training edges, 55 %)."""
+A step then computes fewer rows of a large network: on DBLP it takes half the time, with the same
+AUC (97.8 on a fifth of the training edges, 55 %)."""
 
 EMPHASIS = "encoder.emphasis"
-"""The name of the word weights among the parameters of a model."""
+"""Parameter name of the word weights."""
 
 OWN_RATES: Mapping[str, str] = MappingProxyType(
     {"mixing.matrix": "mixing_learning_rate", EMPHASIS: "word_learning_rate"}
 )
-"""Settings with the step size of M and of the word weights; the others use learning_rate."""
+"""Settings with the step sizes of M and of the word weights; others use ``learning_rate``."""
 
 
 def samples_all_vertices(settings: Settings) -> bool:
-    """Return whether negatives are drawn uniformly, vertices without an edge included."""
+    """Return whether negatives are drawn uniformly, including vertices without edges."""
     return settings.noise_power == 0 and not settings.structure
 
 
@@ -60,7 +60,7 @@ class ValidationScores(NamedTuple):
     walks: PairScores | None
     """Scores of the random structure half, if requested."""
     lengths: PairScores
-    """Products of the pairs' lengths for a = 1 (see ``model.assemble``)."""
+    """Products of the two lengths for a = 1 (see ``model.assemble``)."""
 
 
 class Fold:
@@ -90,7 +90,7 @@ class Fold:
         self.optimizer = _optimizer_of(self.model, settings)
 
     def start_from(self, encoder: FrozenEncoder[Any]) -> None:
-        """Use this frozen encoder; word weights belong to the fold."""
+        """Use this frozen encoder, with word weights of this fold if they are learned."""
         self.model.encoder = (
             LearnedWeights(encoder)
             if self.settings.word_weights and isinstance(encoder, SpectralWords)
@@ -99,9 +99,9 @@ class Fold:
         self.optimizer = _optimizer_of(self.model, self.settings)
 
     def prepare_steps(self, texts: EncoderInput, prepared: Any) -> None:
-        """Compute what every step needs, once the encoder of the model is in place.
+        """Compute the tables that all steps share, once the model has its encoder.
 
-        ``prepared`` are the texts of all vertices, as the encoder prepared them.
+        ``prepared`` holds the texts of all vertices, as the encoder prepared them.
         """
         once = self.group.share_on_host
         self._all_texts, model = prepared, self.model
@@ -130,37 +130,34 @@ class Fold:
     @property
     def batch_size(self) -> int:
         """Maximum number of edges that a step scores."""
-        return self.settings.edges_per_step(len(self.edges))
+        return edges_per_step(self.settings, len(self.edges))
 
     @property
     def has_stopped(self) -> bool:
         """Whether early stopping has ended this fold."""
-        return (
-            self.validation_edges is not None
-            and self.best.checks_without_improvement >= self.settings.patience
-        )
+        return self.best.checks_without_improvement >= self.settings.patience
 
     def train_epoch(self, epoch: int) -> Float[Tensor, " parts"]:
-        """Make a step per batch and return the mean loss of every part.
+        """Take a step per batch and return the mean loss of every part.
 
         Raises:
             TrainingError: The loss or a parameter is no longer a finite number.
         """
-        self.leave_words_out(epoch)
+        self.drop_words(epoch)
         order = torch.randperm(len(self.edges), generator=self._generator("order", epoch))
         negatives = self._generator("negatives", epoch)
         total, total_weight = torch.zeros(()), 0.0
         for batch in order.split(self.batch_size):
             parts, weight = self.step(batch, negatives)
-            self._check_finite(epoch, "the loss", not_finite=not bool(parts.isfinite().all()))
+            self._check_finite(epoch, "the loss", is_finite=bool(parts.isfinite().all()))
             total, total_weight = total + parts * weight, total_weight + weight
         is_finite = all(bool(p.detach().isfinite().all()) for p in self.model.parameters())
-        not_finite = self.group.any(found=not is_finite)  # Others have other columns.
-        self._check_finite(epoch, "a parameter", not_finite=not_finite)
+        is_finite = not self.group.any(found=not is_finite)  # Columns differ between processes.
+        self._check_finite(epoch, "a parameter", is_finite=is_finite)
         return total / total_weight
 
-    def leave_words_out(self, epoch: int) -> None:
-        """Drop the words that this epoch leaves out of the texts."""
+    def drop_words(self, epoch: int) -> None:
+        """Apply the word dropout of an epoch to the texts."""
         if share := self.settings.word_dropout:
             words = self._words.dropout_words(share, self._generator("words", epoch))
             self._texts = self.model.encoder.prepare(words)
@@ -168,18 +165,16 @@ class Fold:
     def step(
         self, batch: Int[Tensor, " batch"], generator: torch.Generator
     ) -> tuple[Float[Tensor, " parts"], float]:
-        """Make one step of Adam on the edges ``batch``; return every part's loss and Σ s_ij."""
+        """Take a step of Adam on the edges ``batch``; return the loss of every part and Σ s_ij."""
         settings, edges = self.settings, self.edges.directed(batch)
         if settings.hide_supervised:
             kind = settings.transition
             transition = self._entries.transition(kind, without=batch, dtype=self.dtype)
         else:
             transition = self._transition
-        sampler = (
-            self.sampler.among(MAX_NEGATIVE_POOL, generator)
-            if self._samples_all_vertices
-            else self.sampler
-        )
+        sampler = self.sampler
+        if self._samples_all_vertices:
+            sampler = sampler.among(MAX_NEGATIVE_POOL, generator)
         negatives = sampler.draw(edges.source, edges.target, settings.num_negatives, generator)
         scores = self._scores(transition, edges.source, edges.target, negatives)
         weights = self.edges.relative(edges.weights, self.dtype)
@@ -198,7 +193,7 @@ class Fold:
         target: Int[Tensor, " batch"],
         negatives: Int[Tensor, "batch negatives"],
     ) -> Scores:
-        """Return the scores summed over all columns, the same on every process."""
+        """Return the scores, summed over the columns of all processes."""
         rows, num_members = None, len(self.edges.members)
         if self.model.exchanges_rows or (
             self._samples_all_vertices and num_members > MAX_NEGATIVE_POOL
@@ -210,7 +205,7 @@ class Fold:
         return score_edges(halves, source, target, negatives, self.group)
 
     def validate(self, epoch: int) -> None:
-        """Score the validation edges, if there are any, and keep the best parameters."""
+        """Score the validation edges, if there are any, and store the best parameters."""
         if self.validation_edges is None:
             return
         found = auc(*self._score_validation(self.validation_edges))
@@ -221,7 +216,7 @@ class Fold:
             self.best.last_auc = found
 
     def _score_validation(self, validation: ValidationEdges) -> list[Float[Tensor, " pairs"]]:
-        """Return the scores of the validation edges and of the non-edges."""
+        """Return the scores of the validation edges and non-edges."""
         scored = [validation.edges, validation.non_edges]
         # Usually few vertices occur in validation pairs; multiply only those by M.
         rows, numbers = _numbered(torch.cat(scored), self.train.num_vertices)
@@ -237,51 +232,45 @@ class Fold:
     def validation_scores(self, *, by_walks: bool) -> ValidationScores | None:
         """Return the scores of the validation pairs with the best parameters, if there are any.
 
-        ``by_walks`` adds those of the random structure half. All processes of a group have to
-        call it.
+        ``by_walks`` adds those of the random structure half. All processes of a group must call it.
         """
-        if self.validation_edges is None:
+        validation = self.validation_edges
+        if validation is None:
             return None
-        now = self.parameters()
+        current = self.parameters()
         self.model.load_state_dict(self.best_parameters(), strict=False)
-        by_text = PairScores(*self._score_validation(self.validation_edges))
-        self.model.load_state_dict(now, strict=False)
-        adjacency, pairs = (
-            self.train.adjacency(),
-            (self.validation_edges.edges, self.validation_edges.non_edges),
-        )
-        found, walks = degrees(adjacency), None
+        by_text = PairScores(*self._score_validation(validation))
+        self.model.load_state_dict(current, strict=False)
+        adjacency, walks = self.train.adjacency(), None
+        pairs = (validation.edges, validation.non_edges)
         if by_walks:
             ends = walk_features(adjacency, self.settings.half, self.seed, self.group, self.dtype)
             walks = PairScores(*(self.group.sum(dot_products(ends, some)) for some in pairs))
-        return ValidationScores(
-            by_text, walks, PairScores(*(length_products(found, some) for some in pairs))
-        )
+        found = degrees(adjacency)
+        lengths = PairScores(*(length_products(found, some) for some in pairs))
+        return ValidationScores(by_text, walks, lengths)
 
     def best_parameters(self) -> dict[str, Tensor]:
-        """Return copies of the parameters at the best validation epoch, or of the current ones."""
+        """Return the parameters of the best validation epoch, or copies of the current ones."""
         return self.best.parameters or self.parameters()
 
     def parameters(self) -> dict[str, Tensor]:
-        """Return copies of all parameters, by name."""
+        """Return copies of all parameters by name."""
         return {name: p.detach().clone() for name, p in self.model.named_parameters()}
 
     def _generator(self, purpose: str, epoch: int) -> torch.Generator:
         of_fold = f" of fold {self.number}" if self.number else ""
         return generator_for(self.seed, purpose + of_fold, epoch)
 
-    def _check_finite(self, epoch: int, what: str, *, not_finite: bool) -> None:
-        if not_finite:
+    def _check_finite(self, epoch: int, what: str, *, is_finite: bool) -> None:
+        if not is_finite:
             raise TrainingError(
                 f"{what} was no longer a finite number in epoch {epoch + 1}; "
                 f"{self._smaller_steps()} may help"
             )
 
     def _smaller_steps(self) -> str:
-        """Return every step size in use, as an upper bound.
-
-        A loss of NaN soon makes all parameters NaN, so the one that is too large is unknown.
-        """
+        """Suggest a smaller value of every step size, since NaN soon reaches all parameters."""
         used = {OWN_RATES.get(name, "learning_rate") for name, _ in self.model.named_parameters()}
         *most, last = (
             f"a {rate} below {getattr(self.settings, rate):g}"
@@ -294,14 +283,14 @@ class Fold:
 def _numbered(
     vertices: Int[Tensor, "some more"], num_vertices: int
 ) -> tuple[Int[Tensor, " rows"], Int[Tensor, "some more"]]:
-    """Return the distinct vertices, ascending, and every vertex as a position among them."""
+    """Return the distinct vertices, ascending, and the position of every vertex among them."""
     occurs = torch.zeros(num_vertices, dtype=torch.int64)
     occurs[vertices] = 1
     return occurs.nonzero().flatten(), (occurs.cumsum(0) - 1)[vertices]
 
 
 def _optimizer_of(model: DiffusionMaps, settings: Settings) -> Adam:
-    """Return Adam, with own step sizes for M and the word weights."""
+    """Return Adam, with separate step sizes for M and the word weights."""
     parameters = dict(model.named_parameters())
     apart = {name: parameters.pop(name) for name in OWN_RATES if name in parameters}
     optimizer = Adam(parameters.values(), settings.learning_rate)

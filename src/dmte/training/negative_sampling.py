@@ -2,8 +2,8 @@
 
     P_n(v) ∝ d_v^{3/4}, with d_v the out-degree of v
 
-A negative that is one of the two ends of its edge is no negative. Instead of drawing again, the
-ends' shares are cut out of the distribution, so that one draw is always enough.
+A negative must not be an end of its edge. Instead of drawing again, the sampler cuts the shares of
+both ends out of the distribution, so that one draw is always enough.
 """
 
 import torch
@@ -13,19 +13,19 @@ from torch import Tensor
 from dmte.errors import TrainingError
 
 NOISE_POWER = 0.75
-"""The power of a vertex's out-degree that it is drawn in proportion to (section 4.4)."""
+"""Exponent of the out-degree in P_n (section 4.4)."""
 
 
 class NegativeSampler:
-    """Draws vertices from P_n, never an end of the edge they are drawn for."""
+    """Draws vertices from P_n, except the ends of the edge they are drawn for."""
 
     noise: Float[Tensor, " vertices"]
-    """The share of every vertex; not normalized."""
+    """The share of every vertex, not normalized."""
 
     def __init__(self, noise: Float[Tensor, " vertices"]) -> None:
         noise = noise.to(torch.float64)
         if int((noise > 0).sum()) < 3:
-            # Of a directed star only the center has an out-degree; there all vertices are alike.
+            # In a directed star only the center has an out-degree: draw uniformly.
             noise = torch.ones_like(noise)
         if len(noise) < 3:
             raise TrainingError(
@@ -36,7 +36,7 @@ class NegativeSampler:
         self._ends = noise.cumsum(0)
 
     def among(self, size: int, generator: torch.Generator) -> "NegativeSampler":
-        """Return what draws among ``size`` of the vertices, any of them, in the same proportions.
+        """Return a sampler of ``size`` random vertices in the same proportions.
 
         >>> sampler = NegativeSampler(torch.ones(1000))
         >>> int((sampler.among(10, torch.Generator()).noise > 0).sum())
@@ -64,7 +64,7 @@ class NegativeSampler:
         rest = self._ends[-1] - low_share - high_share
         shape = (len(source), num_negatives)
         point = torch.rand(shape, generator=generator, dtype=torch.float64) * rest
-        # Step over the two stretches of the line that belong to the ends, the lower one first.
+        # Skip the two intervals that belong to the ends, the lower one first.
         point = torch.where(point >= self._ends[low] - low_share, point + low_share, point)
         skips = (point >= self._ends[high] - self.noise[high]) & (high != low)
         point = torch.where(skips, point + high_share, point)
@@ -77,7 +77,7 @@ class NegativeSampler:
         low: Int[Tensor, "batch 1"],
         high: Int[Tensor, "batch 1"],
     ) -> Int[Tensor, "batch negatives"]:
-        """Move draws that rounding put on an end, or on a vertex of no share, to a neighbor."""
+        """Move draws that rounding put on an end, or on a share of 0, to the next vertex."""
         bad = (drawn == low) | (drawn == high) | (self.noise[drawn] == 0)
         while bool(bad.any()):
             drawn = torch.where(bad, (drawn + 1) % len(self.noise), drawn)

@@ -1,6 +1,6 @@
 """The objective: four parts and their weights α (section 4.3), by negative sampling (section 4.4).
 
-For a directed edge from i to j every part predicts a vector of i given one of j:
+For a directed edge from i to j each part predicts a vector of i from one of j:
 
     part                  predicted   given   equation
     text_text             v_i^t       v_j^t   L_tt
@@ -8,9 +8,9 @@ For a directed edge from i to j every part predicts a vector of i given one of j
     structure_text        v_i^s       v_j^t   L_st
     text_structure        v_i^t       u_j^s   L_ts
 
-and is replaced by s_ij (log σ(v_i · v_j) + Σ_k log σ(-v_k · v_j)). The paper maximizes; a loss is
-minimized, so signs are turned here, once. Sums over edges are divided by Σ s_ij, which keeps the
-step size independent of the batch.
+It is s_ij (log σ(v_i · v_j) + Σ_k log σ(-v_k · v_j)). The paper maximizes it; a loss has the
+opposite sign. Sums over edges are divided by Σ s_ij, which keeps the step size independent of the
+batch.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ from dmte.settings import PARTS, ObjectiveWeights
 
 
 class Scores(NamedTuple):
-    """The dot products of every part, the only place where columns meet."""
+    """The dot products of every part."""
 
     positive: Float[Tensor, "parts batch"]
     """v_i · v_j."""
@@ -46,7 +46,7 @@ def score_edges(
 ) -> Scores:
     """Return the scores of all four parts, or of ``text_text`` alone without a structure half.
 
-    Where every process of a group has some columns of the halves, this is where they are summed.
+    They are summed over the columns of all processes of a group.
     """
     predicted = torch.cat([source.unsqueeze(1), negatives], dim=1)
     if halves.structure is None or halves.diffused_structure is None:
@@ -62,7 +62,7 @@ def score_edges(
 
 
 def part_losses(scores: Scores, edge_weights: Float[Tensor, " batch"]) -> Float[Tensor, " parts"]:
-    """Return what each part costs: -Σ s_ij (log σ(+) + Σ_k log σ(-)) / Σ s_ij."""
+    """Return the loss of each part: -Σ s_ij (log σ(+) + Σ_k log σ(-)) / Σ s_ij."""
     gained = logsigmoid(scores.positive) + logsigmoid(-scores.negative).sum(dim=2)
     return -(gained @ edge_weights) / edge_weights.sum()
 
@@ -70,7 +70,7 @@ def part_losses(scores: Scores, edge_weights: Float[Tensor, " batch"]) -> Float[
 def ranking_losses(
     scores: Scores, edge_weights: Float[Tensor, " batch"], sharpness: float
 ) -> Float[Tensor, " parts"]:
-    """Return what each part costs when an edge only has to score above its negatives.
+    """Return the loss of each part if an edge only has to score above its negatives.
 
     -Σ s_ij mean_k log σ(τ (v_i · v_j - v_k · v_j)) / Σ s_ij
     """
@@ -84,10 +84,10 @@ LOSSES: Mapping[str, Callable[[Scores, Tensor, float], Tensor]] = MappingProxyTy
         "ranking": ranking_losses,
     }
 )
-"""Every loss of scores, edge weights and sharpness, by the name of the setting."""
+"""Every loss, a function of scores, edge weights and sharpness."""
 
 
 def weighted_sum(parts: Float[Tensor, " parts"], weights: ObjectiveWeights) -> Float[Tensor, ""]:
-    """Return Σ α L over the parts there are."""
+    """Return Σ α L over these parts."""
     alpha = parts.new_tensor([getattr(weights, name) for name in PARTS[: len(parts)]])
     return alpha @ parts

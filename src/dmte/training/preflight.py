@@ -1,7 +1,7 @@
-"""What a careful colleague would say of a network before anybody trains on it.
+"""Sanity checks of a network before training.
 
-Nothing here is an error: such networks are read and trained on. But what one sees in them is often
-not what was meant: an id column that is no id, a page that everything links to, a missing text.
+None of the findings is an error, but each is often a mistake in the data: a wrong id column, a page
+that everything links to, missing texts.
 """
 
 from collections import Counter, defaultdict
@@ -13,26 +13,26 @@ from dmte.network import TextualNetwork
 from dmte.text import tokenize
 
 MANY = 0.5
-"""The share of the vertices or edges from which on something is true of most."""
+"""Share of the vertices or edges that counts as most of them."""
 NOTABLE = 0.1
-"""The share of the vertices or edges from which on a repetition is worth a word."""
+"""Share of repeated edges or texts to report."""
 ONE_LABEL = 0.95
-"""The share of the labelled vertices that leaves a classifier little to learn."""
+"""Share of the labelled vertices with the same label to report."""
 HUB = 1 / 3
-"""The share of the network that a vertex is linked to that makes it a hub."""
+"""Share of the network that a hub is linked to."""
 FEWEST = 20
-"""The number of vertices below which shares say nothing."""
+"""Number of vertices below which shares of hubs and labels are not reported."""
 
 
 def review(network: TextualNetwork) -> list[str]:
-    """Return what is doubtful about a network, a sentence each.
+    """Return the findings about a network, one sentence each.
 
-    That it has no links at all, or no texts at all, is left to whoever reads it.
+    A network without links or without texts is not reported here.
 
     >>> import torch
     >>> edges = torch.tensor([[0, 0], [1, 1]])
     >>> review(TextualNetwork(ids=("a", "A"), texts=("red fox", "den"), edges=edges))[0]
-    "the ids 'a' and 'A' differ only in case or spaces, and 1 such pair is there; is it one vertex?"
+    "the ids 'a' and 'A' differ only in case or spaces (1 such pair); are they the same vertex?"
     """
     return [*_ids(network), *_edges(network), *_texts(network), *_labels(network)]
 
@@ -44,10 +44,10 @@ def _ids(network: TextualNetwork) -> Iterator[str]:
     groups = [names for names in alike.values() if len(names) > 1]
     if groups:
         one, other, *_ = groups[0]
-        number = f"{len(groups):,} such {'pair is' if len(groups) == 1 else 'groups are'} there"
+        number = f"{len(groups):,} such {'pair' if len(groups) == 1 else 'groups'}"
         yield (
-            f"the ids {one!r} and {other!r} differ only in case or spaces, and {number}; "
-            f"is it one vertex?"
+            f"the ids {one!r} and {other!r} differ only in case or spaces ({number}); "
+            "are they the same vertex?"
         )
 
 
@@ -58,28 +58,28 @@ def _edges(network: TextualNetwork) -> Iterator[str]:
     distinct, _ = network.distinct_edges()
     loops = int((network.edges[:, 0] == network.edges[:, 1]).sum())
     if loops == num_edges:
-        yield "every edge is a self-loop: nothing links one vertex to another"
+        yield "every edge is a self-loop: no vertex is linked to another"
     elif loops > MANY * num_edges:
-        yield f"{_share(loops, num_edges)} of the edges are self-loops, which link nothing"
+        yield f"{_share(loops, num_edges)} of the edges are self-loops"
     repeated = num_edges - len(distinct)
     if repeated > NOTABLE * num_edges:
         yield (
-            f"{_share(repeated, num_edges)} of the edges are repetitions, perhaps of a link seen "
-            "from its other end; their weights are added up"
+            f"{_share(repeated, num_edges)} of the edges are repeated, perhaps in the opposite "
+            "direction; their weights are summed"
         )
     proper = distinct[distinct[:, 0] != distinct[:, 1]]
     isolated = num_vertices - len(proper.unique())
     if isolated > MANY * num_vertices and loops < num_edges:
         yield (
-            f"{_share(isolated, num_vertices)} of the vertices are linked to no other: their "
-            "vectors come from their texts alone"
+            f"{_share(isolated, num_vertices)} of the vertices have no edge to another: "
+            "their vectors depend only on their texts"
         )
     degrees = np.bincount(proper.flatten().numpy(), minlength=num_vertices)
     hub = int(degrees.argmax())
     if num_vertices >= FEWEST and degrees[hub] > HUB * num_vertices:
         yield (
             f"{network.ids[hub]!r} is linked to {_share(int(degrees[hub]), num_vertices)} of the "
-            "network, so that all diffuse into each other through it; consider leaving it out"
+            "network, so that diffusion mixes all of them; consider removing it"
         )
 
 
@@ -91,12 +91,12 @@ def _texts(network: TextualNetwork) -> Iterator[str]:
     empty, single = int((lengths == 0).sum()), int((lengths == 1).sum())
     if empty > MANY * num_vertices:
         yield (
-            f"{_share(empty, num_vertices)} of the vertices have no words: their vectors come "
-            "from their links alone"
+            f"{_share(empty, num_vertices)} of the vertices have no words: their vectors depend "
+            "only on their links"
         )
     if single > MANY * num_vertices:
         yield (
-            f"{_share(single, num_vertices)} of the texts are a single word; is it the right "
+            f"{_share(single, num_vertices)} of the texts are a single word; is this the right "
             "column?"
         )
     holders: dict[str, list[str]] = defaultdict(list)
@@ -108,7 +108,7 @@ def _texts(network: TextualNetwork) -> Iterator[str]:
         one, other, *_ = max(groups, key=len)
         yield (
             f"{_share(sum(map(len, groups)), num_vertices)} of the vertices share their text with "
-            f"another, as {one!r} and {other!r} do"
+            f"another, for example {one!r} and {other!r}"
         )
 
 
@@ -120,8 +120,8 @@ def _labels(network: TextualNetwork) -> Iterator[str]:
     name, most = counts.most_common(1)[0]
     if most > ONE_LABEL * len(labelled):
         yield (
-            f"the label {name!r} is on {_share(most, len(labelled))} of the labelled vertices: "
-            "there is little to tell apart"
+            f"{_share(most, len(labelled))} of the labelled vertices have the label {name!r}: "
+            "there is little to classify"
         )
     if len(counts) > (1 - NOTABLE) * len(labelled) and most == 1:
         yield "every label occurs once: perhaps they are names or titles, not classes"

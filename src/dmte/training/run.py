@@ -2,19 +2,18 @@
 
 The loop is a generator of reports: the caller prints, saves and stops. The paper trains once. Early
 stopping on few validation edges is noisy, so on small networks the recommended recipe averages the
-parameters of three runs with different validation edges. A resumed run ends in the same bits.
+parameters of three trainings with different validation edges. A resumed run ends in the same bits.
 
-A group of processes makes the same steps together, each with some of the columns. The validation
-edges, the order of edges, the negatives and the time to stop are the same for all of them.
+In a group of processes each has some of the columns. Validation edges, batches, negatives and the
+epoch of early stopping are the same on all of them.
 """
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import torch
-from torch import Tensor
 
 from dmte.diffusion.random_projection import walk_features
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
@@ -95,16 +94,15 @@ class TrainingRun:
         self.settings, self.vocabulary, self._learns = plan.settings, plan.vocabulary, plan.learns
         self._check_num_columns()
         self._vocabulary_size = plan.texts.vocabulary_size
+        size = self._vocabulary_size
         self.folds = [
-            Fold(
-                split, self._vocabulary_size, plan.settings, seed, number, group=group, dtype=dtype
-            )
+            Fold(split, size, plan.settings, seed, number, group=group, dtype=dtype)
             for number, split in enumerate(plan.splits)
         ]
         if plan.start is not None:
             for fold in self.folds:
                 fold.start_from(plan.start.to(dtype))
-        # All folds share a frozen encoder and its X, or there is only one fold.
+        # With several folds the encoder is frozen, and all share its X.
         read = self.folds[0].model.encoder.prepare(plan.texts)
         self._texts = group.share_on_host(read) if isinstance(read, SparseMatrix) else read
         if self._learns:
@@ -113,7 +111,7 @@ class TrainingRun:
     def _prepare_steps(self, texts: EncoderInput) -> None:
         for fold in self.folds:
             fold.prepare_steps(texts, self._texts)
-        # Another processor may round a power differently, and then draw other negatives.
+        # Processors may round a power differently, and would then draw different negatives.
         noise = {f"noise {fold.number}": fold.sampler.noise.tolist() for fold in self.folds}
         self.group.require_same(noise)
 
@@ -126,10 +124,8 @@ class TrainingRun:
     def best(self) -> Best | None:
         """The mean of the best validation AUC of the folds; None without validation edges."""
         found = [fold.best for fold in self.folds if fold.best.parameters is not None]
-        if not found:
-            return None
-        mean_auc = sum(best.auc for best in found) / len(found)
-        return Best(mean_auc, max(best.epoch for best in found))
+        mean_auc = _mean([best.auc for best in found])
+        return None if mean_auc is None else Best(mean_auc, max(best.epoch for best in found))
 
     @property
     def is_done(self) -> bool:
@@ -153,13 +149,8 @@ class TrainingRun:
             aucs = self._validate(active)
             parts = losses.mean(dim=0)
             loss = float(weighted_sum(parts, self.settings.objective))
-            record = EpochRecord(
-                epoch=self.epoch,
-                loss=loss,
-                parts=dict(zip(PARTS, parts.tolist(), strict=False)),
-                validation_auc=_mean(aucs),
-                fold_aucs=aucs,
-            )
+            by_part = dict(zip(PARTS, parts.tolist(), strict=False))
+            record = EpochRecord(self.epoch, loss, by_part, _mean(aucs), aucs)
             self.history.append(record)
             yield EpochReport(
                 epoch=record.epoch,
@@ -172,12 +163,12 @@ class TrainingRun:
 
     def _start(self) -> None:
         for fold in self.folds:
-            fold.validate(0)  # The start may be better than every epoch.
+            fold.validate(0)  # The initial parameters may be the best.
         if aucs := self._last_aucs():
             self.history.append(EpochRecord(0, None, {}, _mean(aucs), aucs))
 
     def _validate(self, active: list[Fold]) -> tuple[float, ...]:
-        """Return the validation AUC of every fold, in the epochs that compute it."""
+        """Return the validation AUC of every fold, or nothing if this epoch skips validation."""
         if self.epoch % self.settings.validate_every:
             return ()
         for fold in active:
@@ -185,26 +176,26 @@ class TrainingRun:
         return self._last_aucs()
 
     def _last_aucs(self) -> tuple[float, ...]:
-        """Return the last validation AUC of every fold, stopped or not."""
+        """Return the last validation AUC of every fold."""
         if self.folds[0].validation_edges is None:
             return ()
         return tuple(fold.best.last_auc for fold in self.folds)
 
     def result(self) -> TrainedModel:
-        """Return the model as trained so far, averaged over folds.
+        """Return the trained model, averaged over folds.
 
         Raises:
-            ConfigError: This is not the first process of its group.
+            ConfigError: This process does not have rank zero.
         """
         found = self.collect_result()
         if found is None:
-            raise ConfigError("only the first process of a group has the result")
+            raise ConfigError("only the process with rank zero has the result")
         return found
 
     def collect_result(self) -> TrainedModel | None:
-        """Return the result on the first process of a group, and None on the others.
+        """Return the trained model on rank zero, and None on other processes.
 
-        All processes have to call it.
+        All processes of a group must call it.
 
         >>> from dmte import read_network
         >>> TrainingRun(read_network("concepts"), Settings(dim=64), seed=0).collect_result()
@@ -214,21 +205,22 @@ class TrainingRun:
         model, members = self._averaged(), self.folds[0].edges.members
         texts = self._texts
         if isinstance(model.encoder, LearnedWeights):
-            # New texts are read like this, so these are too, to the same bits.
+            # Encode the texts exactly as new texts will be encoded, to the same bits.
             model.encoder = model.encoder.fold_weights()
             texts = model.encoder.prepare(self.vocabulary.encode(self.network.texts))
-        transition = model.transition_of(self.network.adjacency(), self.dtype)
+        adjacency = self.network.adjacency()
+        transition = model.transition_of(adjacency, self.dtype)
         text, structure = (
             None if half is None else self.group.gather(half, self.settings.half)
             for half in embed_halves(model, texts, transition, members)
         )
         if settings.structure_share:
-            structure = self._walk_features()
+            own = walk_features(adjacency, settings.half, self.seed, self.group, self.dtype)
+            structure = self.group.gather(own, settings.half)
         whole = self._gather_model(model)
         if whole is None or text is None:
             return None
-        found = degrees(self.network.adjacency())
-        vectors = Assembly.of(settings).vectors(text, structure, found)
+        vectors = Assembly.of(settings).vectors(text, structure, degrees(adjacency))
         return TrainedModel(
             settings,
             self.seed,
@@ -240,7 +232,7 @@ class TrainingRun:
         )
 
     def _chosen_settings(self) -> Settings:
-        """Return the settings with the share and the power that validation scores choose."""
+        """Return the settings with structure share and degree power chosen by validation scores."""
         share, power = self.settings.structure_share, self.settings.degree_power
         scores: list[ValidationScores] = []
         if share is None or power is None:
@@ -251,13 +243,8 @@ class TrainingRun:
             share = choose_structure_share(halves) if halves else 0.0
         if power is None:
             power = choose_degree_power([(_combined(one, share), one.lengths) for one in scores])
-        return replace(self.settings, degree_power=power).with_structure_share(share)
-
-    def _walk_features(self) -> Tensor | None:
-        """Return the random structure half, on the first process of the group."""
-        adjacency, half = self.network.adjacency(), self.settings.half
-        own = walk_features(adjacency, half, self.seed, self.group, self.dtype)
-        return self.group.gather(own, half)
+        chosen = replace(self.settings, structure_share=share, degree_power=power)
+        return chosen.with_half(self.settings.half)
 
     def _averaged(self) -> DiffusionMaps:
         """Return the mean of the models of all folds."""
@@ -269,7 +256,7 @@ class TrainingRun:
         return model
 
     def _gather_model(self, model: DiffusionMaps) -> DiffusionMaps | None:
-        """Return the undivided model, on the first process of the group."""
+        """Return the undivided model on rank zero."""
         if self.group.size == 1:
             return model
         tables = {
@@ -288,9 +275,9 @@ class TrainingRun:
     def _check_same_data(self) -> None:
         if self.group.size > 1:
             facts = {
-                "a network": self.network.fingerprint(),
+                "the network": self.network.fingerprint(),
                 "settings": self.requested_settings.to_dict(),
-                "a seed": self.seed,
+                "the seed": self.seed,
                 "versions": environment()["versions"],
             }
             self.group.require_same(facts)
@@ -299,7 +286,7 @@ class TrainingRun:
         if self.group.size > self.settings.half:
             raise ConfigError(
                 f"{self.group.size} processes cannot share {self.settings.half} columns; "
-                "start fewer, or ask for a larger dim"
+                "use fewer processes or a larger dim"
             )
 
 
@@ -308,5 +295,5 @@ def _combined(scores: ValidationScores, share: float) -> PairScores:
     return scores.text if scores.walks is None else combine_scores(scores.text, scores.walks, share)
 
 
-def _mean(aucs: tuple[float, ...]) -> float | None:
+def _mean(aucs: Sequence[float]) -> float | None:
     return sum(aucs) / len(aucs) if aucs else None

@@ -1,4 +1,4 @@
-"""How long training takes, measured in one epoch; of a large network on a part of it."""
+"""Training time, estimated from one epoch, on a part of the network if it is large."""
 
 import time
 from dataclasses import replace
@@ -18,13 +18,13 @@ MAX_VERTICES = 4096
 def training_seconds(network: TextualNetwork, settings: Settings) -> float:
     """Measure the set-up and one epoch, and scale both to the whole network and all epochs.
 
-    Early stopping makes the training shorter.
+    Early stopping makes training shorter.
 
     Raises:
-        TrainingError: The network cannot be trained on at all.
+        TrainingError: There is too little training data.
     """
     sizes = Sizes.of(network, settings)
-    # A smaller network could have other defaults than the whole one.
+    # The sample could resolve these settings differently.
     settings = replace(settings, folds=sizes.folds, word_weights=sizes.auto_word_weights)
     measured = _sample(network, min(MAX_VERTICES, network.num_vertices))
     started = time.perf_counter()

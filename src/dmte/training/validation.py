@@ -1,11 +1,4 @@
-"""The edges a step learns from, in both of their roles.
-
-An edge is *supervised* when the objective scores it and *diffused over* when it is in P. The paper
-uses every training edge both ways at once; a step may also take the edges it scores out of P, so
-that it cannot read off the answer. Vertices that no edge touches take part in neither role. As long
-as they are no negatives either, no score and no walk ever reaches them, and training leaves them
-out altogether.
-"""
+"""Validation edges and early stopping."""
 
 from dataclasses import dataclass
 
@@ -19,12 +12,12 @@ from dmte.runtime.seeding import generator_for
 from dmte.training.edges import num_linked_pairs, num_pairs
 
 NUM_NON_EDGES = 5000
-"""Non-edges to validate on at least: they cost little, and few of them would add noise."""
+"""Minimum number of non-edges: they cost little time, and few would add noise."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValidationEdges:
-    """Edges kept out of training and pairs that are no edge, to stop early on."""
+    """Edges held out of training and pairs without an edge, for early stopping."""
 
     edges: Int[Tensor, "edges 2"]
     non_edges: Int[Tensor, "non_edges 2"]
@@ -33,12 +26,12 @@ class ValidationEdges:
 def split_validation(
     network: TextualNetwork, fraction: float, seed: int, number: int = 0
 ) -> tuple[TextualNetwork, ValidationEdges | None]:
-    """Return what to train on and what to validate on; a fraction of zero holds nothing back.
+    """Split a network into training edges and validation edges, none with a fraction of 0.
 
-    Another ``number`` holds other edges back. Self-loops, which say nothing, are never asked about.
+    Every ``number`` gives another split. Self-loops are always training edges.
 
     Raises:
-        SplitError: There are too few edges to hold some back.
+        SplitError: There are too few edges for the split.
     """
     if fraction == 0:
         return network, None
@@ -56,10 +49,7 @@ def split_validation(
 
 
 def num_validation_edges(network: TextualNetwork, fraction: float) -> int:
-    """Return how many edges can be asked about when a fraction is held back.
-
-    They have to be told from pairs that are no edge; where nearly all are linked, none can.
-    """
+    """Return the number of validation edges for a fraction, at most that of unlinked pairs."""
     linked = num_linked_pairs(network)
     free = num_pairs(network.num_vertices) - linked
     return min(int(fraction * linked), free)
@@ -67,11 +57,11 @@ def num_validation_edges(network: TextualNetwork, fraction: float) -> int:
 
 @dataclass(slots=True)
 class Best:
-    """The best look at the held-back edges so far."""
+    """The best validation result so far."""
 
     auc: float = 0.0
     epoch: int = 0
     checks_without_improvement: int = 0
     last_auc: float = 0.0
-    """Of the last look, best or not."""
+    """The latest validation AUC."""
     parameters: dict[str, Tensor] | None = None

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from dmte.network import TextualNetwork
-from dmte.settings import RECIPES, WORD_SETTINGS, Settings
+from dmte.recipes import RECIPES
+from dmte.settings import WORD_SETTINGS, Settings
 
 DEFAULT = "recommended"
 OPEN, FIXED_DIM = "open", 200  # Stands for None, and the width if it cannot be None.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dmte.network import TextualNetwork, read_network
-from dmte.settings import VARIANTS
+from dmte.recipes import VARIANTS
 from dmte.training.method import DmteMethod
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -163,7 +163,7 @@ def test_with_every_vertex_labelled_only_the_estimate_is_shown(ask: Ask) -> None
     ("arguments", "message"),
     [
         (["explain", "model", "b-tre", "trie"], "did you mean 'b-tree'"),
-        (["explain", "model", "trie", "trie"], "'trie' is given twice"),
+        (["explain", "model", "trie", "trie"], "must be two different vertices, not both 'trie'"),
         (["explain", "model", "trie"], "Missing argument 'B'"),
         (["explain", "model", "trie", "b-tree", "-k", "0"], "k must be at least 1"),
         (["explain", "nowhere", "trie", "b-tree"], "nowhere"),

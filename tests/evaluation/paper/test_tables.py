@@ -9,7 +9,7 @@ from dmte.errors import StorageError
 from dmte.evaluation import METHODS
 from dmte.evaluation.paper.tables import PERCENTS, Experiment, _load, load_experiments
 from dmte.network import DATASETS
-from dmte.settings import VARIANTS
+from dmte.recipes import VARIANTS
 
 PAPER = Path(__file__).parents[4] / "shared" / "paper" / "dmte.tex"
 ROOT = Path(__file__).parents[3]

@@ -13,7 +13,7 @@ from dmte.evaluation.jobs import EVERY_EDGE
 from dmte.evaluation.paper.tables import PERCENTS, load_experiments
 from dmte.evaluation.paper.targets import TARGETS, journal_of, load_target
 from dmte.network import TextualNetwork, read_folder
-from dmte.settings import PAPER
+from dmte.recipes import PAPER
 
 ROOT = Path(__file__).parents[3]
 RESULTS = ROOT / "experiments" / "results"

@@ -10,7 +10,8 @@ from dmte.cli.output import print_json, shorten, terminal_width
 from dmte.errors import ConfigError
 
 if TYPE_CHECKING:
-    from dmte.inference.explain import Explanation, VertexPart, WordPart
+    from dmte.inference.explain import Explanation
+    from dmte.inference.score_parts import VertexPart, WordPart
     from dmte.model.trained_model import TrainedModel
 
 DIGITS = 6

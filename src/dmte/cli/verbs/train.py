@@ -9,7 +9,7 @@ from dmte.cli.network_options import FeaturesOption, NetworkSource, with_network
 from dmte.cli.options import JsonOption, QuietOption, SeedOption, complete
 from dmte.cli.settings_options import settings_from, with_settings
 from dmte.errors import ConfigError
-from dmte.settings import RECIPES, VARIANTS
+from dmte.recipes import RECIPES, VARIANTS
 
 
 @with_network
