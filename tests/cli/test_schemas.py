@@ -29,7 +29,7 @@ ANSWERS = [
     pytest.param(
         "evaluate-classes",
         ("evaluate", "classes", "concepts", "--label-fraction", ".5", *FEW),
-        marks=pytest.mark.medium,
+        marks=pytest.mark.slow,
     ),
 ]
 

@@ -67,6 +67,7 @@ def made_up(job: Job) -> dict[str, Any]:
     return {"scores": {"dot": figures}} | costs | leaks
 
 
+@pytest.mark.slow
 def test_links_are_evaluated_in_json_as_documented(dmte: Run) -> None:
     done = dmte(
         *("evaluate", "links", "concepts", "--methods", "tfidf,random", "--seeds", "2"),
