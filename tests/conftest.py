@@ -46,7 +46,7 @@ def trains(item: pytest.Item) -> bool:
     """Return whether this is the example of a docstring, and one that trains."""
     if not isinstance(item, pytest.DoctestItem):
         return False
-    return any(call in item.dtest.docstring for call in (".fit(", ".train(", "tune(", "Run("))
+    return any(call in str(item.dtest.docstring) for call in (".fit(", ".train(", "tune(", "Run("))
 
 
 @pytest.fixture
