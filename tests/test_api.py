@@ -14,9 +14,9 @@ import dmte
 
 ROOT = Path(__file__).parents[1]
 CONSTANTS = {
-    "PAPER": "settings.py",
-    "RECIPES": "settings.py",
-    "VARIANTS": "settings.py",
+    "PAPER": "recipes.py",
+    "RECIPES": "recipes.py",
+    "VARIANTS": "recipes.py",
     "DATASETS": "network/datasets.py",
 }
 """Names that cannot have a docstring or an example of their own, with the file of each."""

@@ -152,7 +152,7 @@ def test_a_missing_model_raises_with_advice_in_one_line(
 ) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     refusals: list[tuple[str | None, type[DmteError], str]] = [
-        (None, ConfigError, f"set {VARIABLE} to a folder"),
+        (None, ConfigError, f"set {VARIABLE} to the folder"),
         ("sentence-transformers/all-MiniLM-L6-v2", StorageError, "not downloaded"),
         (str(tmp_path), StorageError, "does not contain a sentence encoder"),
         (str(sentence_model), MissingExtraError, r"pip install 'dmte\[sentence\]'"),

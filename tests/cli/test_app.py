@@ -237,7 +237,7 @@ def test_info_counts_the_parts_of_a_network(inside: Run, cli_folder: Path) -> No
         (["train", "concepts"], "--out"),
         (["train", "--out", "x"], "name a network"),
         (["train", "nowhere", "--out", "x"], "nowhere"),
-        (["train", "concepts", "--vertices", "v.csv", "--out", "x"], "not both"),
+        (["train", "concepts", "--vertices", "v.csv", "--out", "x"], "cannot be combined"),
         (["train", "concepts", "--out", "x", "--dim", "7"], "dim must be"),
         (["train", "concepts", "--out", "x", "--dim", "wide"], "--dim"),
         (["train", "concepts", "--out", "x", "--hop-weights", "1;2"], "1;2"),

@@ -312,7 +312,7 @@ QUESTIONS = {
     ),
     "an unknown vertex to suggest for": Case("suggest model --vertex nset", {}, "'nest'"),
     "an unknown vertex to explain": Case("explain model fox hn", {}, "'hen'"),
-    "a vertex explained by itself": Case("explain model fox fox", {}, "twice"),
+    "a vertex explained by itself": Case("explain model fox fox", {}, "two different vertices"),
     "an id in another case": Case("similar model --vertex FOX", {}, "'fox'"),
     "more neighbors than there are": Case(
         "similar model --vertex fox -k 1000", {}, "there are only", code=0
@@ -397,7 +397,7 @@ SETTINGS = {
     "a width of nothing": Case("train net.jsonl --out m --dim 0", {}, "dim must be"),
     "a width that is no number": Case("train net.jsonl --out m --dim wide", {}, "--dim"),
     "hop weights with semicolons": Case(
-        "train net.jsonl --out m --hop-weights '1;2'", {}, "numbers with commas"
+        "train net.jsonl --out m --hop-weights '1;2'", {}, "numbers separated by commas"
     ),
     "a recipe that is none": Case("train net.jsonl --out m --recipe cake", {}, "'cake'"),
     "a version that is none": Case("train net.jsonl --out m --variant best", {}, "'best'"),

@@ -1,4 +1,7 @@
-"""Random vectors, a lower bound: d independent standard Gaussian numbers per vertex."""
+"""Random vectors, a lower bound: d independent standard Gaussian numbers per vertex.
+
+Vertices without edges and empty texts get vectors like any other.
+"""
 
 from dataclasses import dataclass
 

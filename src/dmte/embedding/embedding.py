@@ -47,6 +47,11 @@ class Embedding:
     >>> embedding.text.tolist(), embedding.structure.shape, embedding.half("both").shape
     ([[1.0], [1.0], [0.0]], torch.Size([3, 1]), torch.Size([3, 2]))
 
+    >>> embedding.score(torch.tensor([[0, 1]])).tolist()
+    [1.0]
+    >>> Embedding.from_parts(embedding.parts())
+    Embedding(3 vertices × 2, of which 1 from text)
+
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
     ...     embedding.save(f"{folder}/model")
