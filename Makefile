@@ -5,6 +5,8 @@ STAMP := .venv/.dmte-is-installed
 DOCS_STAMP := .venv/.docs-are-installed
 LOWEST := .venv-lowest/.dmte-is-installed
 WHAT ?= step
+# A worker per core, so each has one thread.
+PYTEST = OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 
 # Compiled modules are kept, or every worker and process of the tests would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -27,10 +29,10 @@ demo: $(STAMP)  ## Train on the bundled network, show scores, neighbours and a p
 	@$(BIN)/dmte demo
 
 quick: $(STAMP)  ## Run the tests that need no training: less than a minute on two cores.
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not medium"
+	@$(PYTEST) -n auto --dist worksteal -m "not slow and not medium"
 
 test: $(STAMP)  ## Run all tests except the slow ones: less than three minutes.
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+	@$(PYTEST) -n auto --dist worksteal -m "not slow"
 
 lowest: $(LOWEST)  ## Run the quick tests with the lowest versions that pyproject.toml allows.
 	@PYTEST_ADDOPTS="-W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning -W ignore::FutureWarning" \
@@ -45,7 +47,7 @@ $(LOWEST): pyproject.toml constraints.txt .ci/lowest.py
 	@touch $@
 
 slow: $(STAMP)  ## Run the slow tests: real data, killed processes, measured memory.
-	@$(BIN)/python -m pytest -n auto --dist worksteal -m slow
+	@$(PYTEST) -n auto --dist worksteal -m slow
 
 coverage: $(STAMP)  ## Run the tests and show which lines they miss.
 	@$(BIN)/python -m pytest --cov --cov-report=term-missing:skip-covered

@@ -75,7 +75,7 @@ def test_too_little_memory_raises_with_smaller_settings(
     assert needed < memory_bytes(Sizes.at_most(planted, settings), settings)
     for available, message in (
         (needed // 2, r"--dim \d+ would need .*--force"),
-        (1000, "and 1 MB are free; no narrower vectors would fit"),
+        (1000, "but 1 MB are free; narrower vectors would not fit"),
     ):
         monkeypatch.setattr("dmte.training.estimate.available_bytes", lambda known=available: known)
         with pytest.raises(TrainingError, match=message):

@@ -12,6 +12,8 @@ from dmte.evaluation.paper.results import read_results
 from dmte.evaluation.paper.tables import PERCENTS
 from dmte.evaluation.paper.targets import TARGETS
 
+pytestmark = pytest.mark.medium
+
 RESULTS = Path(__file__).parents[3] / "experiments" / "results"
 
 

@@ -13,6 +13,8 @@ from dmte.evaluation.paper.targets import TARGETS, journal_of
 from dmte.metrics import LINK_METRICS
 from dmte.network import TextualNetwork
 
+pytestmark = pytest.mark.medium
+
 RESULTS = Path(__file__).parents[3] / "experiments" / "results"
 SHORTFALL = 3.0
 """A baseline further below the paper's figure is likely to have a mistake."""
