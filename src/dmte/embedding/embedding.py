@@ -44,19 +44,17 @@ class Embedding:
     ['b', 'c']
     >>> embedding["c"].tolist(), embedding.position("c")
     ([0.0, 1.0], 2)
-    >>> embedding.text.tolist(), embedding.structure.shape, embedding.half("both").shape
-    ([[1.0], [1.0], [0.0]], torch.Size([3, 1]), torch.Size([3, 2]))
-
-    >>> embedding.score(torch.tensor([[0, 1]])).tolist()
-    [1.0]
-    >>> Embedding.from_parts(embedding.parts())
-    Embedding(3 vertices × 2, of which 1 from text)
-
+    >>> embedding.text.tolist(), embedding.score(torch.tensor([[0, 1]])).tolist()
+    ([[1.0], [1.0], [0.0]], [1.0])
+    >>> embedding.structure.shape, embedding.half("both").shape
+    (torch.Size([3, 1]), torch.Size([3, 2]))
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     embedding.save(f"{folder}/model")
-    ...     Embedding.load(f"{folder}/model").vectors.equal(embedding.vectors)
-    True
+    ...     embedding.save(folder)
+    ...     Embedding.load(folder)
+    Embedding(3 vertices × 2, of which 1 from text)
+    >>> Embedding.from_parts(embedding.parts()).ids
+    ('a', 'b', 'c')
     """
 
     ids: Sequence[str]
