@@ -146,7 +146,7 @@ def test_processes_are_not_restarted_after_a_mistake_of_the_user(
     ("options", "named"),
     [
         (["nowhere.csv"], "nowhere.csv does not exist"),
-        (["concepts", "--dim", "4000000"], "--dim 512 would do"),
+        (["concepts", "--dim", "4000000"], "--dim 512 would need"),
     ],
 )
 def test_a_shared_error_is_printed_once(tmp_path: Path, options: list[str], named: str) -> None:
@@ -224,7 +224,7 @@ def test_two_disconnected_hosts_stop_and_resume_from_their_checkpoint(
     torchrun = (sys.executable, "-m", "torch.distributed.run", "--nnodes", "2")
     network = ("--nproc-per-node", "1", "--master-addr", "10.213.7.1", "--master-port", "29511")
     own = (*OWN_NETWORK, "bash", "-c", TWO_HOSTS, "two-hosts")
-    train = ("-m", "dmte", *command, "--timeout", "2", "--epochs", "1000000")
+    train = ("-m", "dmte", *command, "--timeout", "10", "--epochs", "1000000")
     done = subprocess.run(
         [*own, *torchrun, *network],
         cwd=cli_folder,
