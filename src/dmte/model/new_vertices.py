@@ -263,7 +263,8 @@ def _warn_of_missing_words(extension: Extension, words: TokenizedTexts) -> None:
     if unknown.any():
         warn(
             f"{int(unknown.sum()):,} of {len(unknown):,} new texts have no word of the model's "
-            f"vocabulary, such as that of {extension.ids[int(unknown.argmax())]!r}; they count as empty"
+            f"vocabulary, such as that of {extension.ids[int(unknown.argmax())]!r}; "
+            "they count as empty"
         )
     if nothing.any():
         warn(
