@@ -130,7 +130,7 @@ def _flag(name: str) -> str:
 
 
 def _shown(default: object) -> str:
-    """A default as the user would write it."""
+    """A default as help shows it."""
     if default is None:
         return "None"
     if isinstance(default, bool):
