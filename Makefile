@@ -25,13 +25,13 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: $(STAMP)  ## Train on the bundled network, show scores, neighbours and a picture.
+demo: $(STAMP)  ## Train on the bundled network, show scores, neighbors and a picture.
 	@$(BIN)/dmte demo
 
-quick: $(STAMP)  ## Run the tests that need no training: less than a minute on two cores.
+quick: $(STAMP)  ## Run the tests that need no training: about a minute on two slow cores.
 	@$(PYTEST) -n auto --dist worksteal -m "not slow and not medium"
 
-test: $(STAMP)  ## Run all tests except the slow ones: less than three minutes.
+test: $(STAMP)  ## Run all tests except the slow ones: about four minutes on two slow cores.
 	@$(PYTEST) -n auto --dist worksteal -m "not slow"
 
 lowest: $(LOWEST)  ## Run the quick tests with the lowest versions that pyproject.toml allows.

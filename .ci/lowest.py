@@ -1,6 +1,7 @@
 """Print the lowest version of every dependency of the library, as constraints for pip.
 
-The tools of the tests and torch are left out: constraints.txt says which torch is installed.
+The tools of the tests and of the documentation are left out, and torch, whose version is in
+constraints.txt.
 """
 
 import re
@@ -9,7 +10,7 @@ from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
 extras = project["optional-dependencies"]
-tools = {"test", "dev"}
+tools = {"test", "dev", "docs"}
 requirements = [
     *project["dependencies"],
     *(line for name, lines in extras.items() if name not in tools for line in lines),

@@ -109,12 +109,27 @@ def test_every_page_is_in_the_index() -> None:
 
 def test_every_file_named_in_the_table_of_changes_exists() -> None:
     page = (ROOT / "docs" / "extending.md").read_text("utf-8")
-    rows = re.findall(r"^\| (?!change |---)(.+?) \| (.+?) \|", page, flags=re.MULTILINE)
-    named = [path for _, files in rows for path in re.findall(r"`(.+?)`", files)]
+    rows = re.findall(r"^\| (?!change |---)(.+?) \| (.+?) \| (.+?) \|$", page, flags=re.MULTILINE)
+    named = [path for _, files, _ in rows for path in re.findall(r"`(.+?)`", files)]
     assert len(rows) == 12
     assert all(path.startswith("src/dmte/") for path in named)
     # The new module itself is to be made: its folder must exist.
     assert not [path for path in named if not (ROOT / path.partition("<name>")[0]).exists()]
+
+
+def test_every_table_named_in_the_table_of_changes_is_defined_in_a_file_of_its_row() -> None:
+    page = (ROOT / "docs" / "extending.md").read_text("utf-8")
+    rows = re.findall(r"^\| .+? \| (`src.+?) \| (.+?) \|$", page, flags=re.MULTILINE)
+    missing, checked = [], 0
+    for files, work in rows:
+        paths = [ROOT / path for path in re.findall(r"`(.+?)`", files)]
+        code = "\n".join(path.read_text("utf-8") for path in paths if path.is_file())
+        for name in re.findall(r"`([A-Z_]{2,})`", work):
+            checked += 1
+            if not re.search(rf"^{name}\b.*=", code, flags=re.MULTILINE):
+                missing.append(name)
+    assert checked >= 8
+    assert not missing
 
 
 def test_the_figures_in_the_readme_are_those_of_the_results() -> None:

@@ -88,7 +88,7 @@ def _toml(value: object) -> str:
 
 def _parse(path: Path) -> dict[str, Any]:
     if path.suffix.lower() not in _READERS:
-        raise ConfigError(f"a settings file must end in {' or '.join(_READERS)}, not as {path}")
+        raise ConfigError(f"a settings file must end in {' or '.join(_READERS)}, not {path}")
     try:
         values = _READERS[path.suffix.lower()](path.read_text("utf-8"))
     except OSError as problem:

@@ -162,7 +162,7 @@ def test_rows_of_a_method_that_learns_from_labels_are_like_any_others(
 
 def test_a_fit_cannot_serve_several_shares(planted: TextualNetwork) -> None:
     job = ClassJob(network="n", method=NAME, seed=0, label_fractions=(0.1, 0.3))
-    with pytest.raises(ConfigError, match="no fit of it serves 2 shares"):
+    with pytest.raises(ConfigError, match="it needs one fit per share; use 2 jobs"):
         job.run(planted)
 
 

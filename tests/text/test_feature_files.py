@@ -122,7 +122,7 @@ def test_a_stored_model_contains_the_features(topics: TextualNetwork, tmp_path: 
     )
     assert torch.equal(loaded.embed(new).vectors, trained.embed(new).vectors)
     assert explain(loaded, *topics.ids[:2]).words is None
-    with pytest.raises(ConfigError, match="reads features and no words"):
+    with pytest.raises(ConfigError, match="reads features, not words"):
         loaded.embed_text("any")
     bare = TextualNetwork(ids=("n",), texts=("x",), edges=torch.zeros((0, 2), dtype=torch.int64))
     with pytest.raises(NetworkError, match=r"reads 20 features of every vertex.* come with 0"):

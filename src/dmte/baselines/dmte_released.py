@@ -57,7 +57,7 @@ from dmte.training.objective import Scores, score_edges, weighted_sum
 
 OFFSET = 0.001
 """ε, which bounds the loss of a pair; from the authors' released code."""
-LONGEST_ROW = 1.0  # Of V_s; from the authors' released code.
+LONGEST_ROW = 1.0  # The norm of a row of V_s; from the authors' released code.
 
 Rows = Float[Tensor, "rows dim"]
 

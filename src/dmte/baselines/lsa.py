@@ -71,7 +71,7 @@ def diffuse_texts(
         ConfigError: ``hop_weights`` is empty.
     """
     if not hop_weights:
-        raise ConfigError("hop_weights must hold at least one weight; (1.0,) is no diffusion")
+        raise ConfigError("hop_weights must hold at least one weight; use (1.0,) for no diffusion")
     transition = transition_matrix(network.adjacency(), torch.float64)
     mixed = diffuse(transition, features, hop_weights)
     return Embedding(network.ids, normalize(mixed).float(), text_dim=features.shape[1])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from dmte.network import TextualNetwork
     from dmte.search.vectors import Neighbor
 
-MIN_WIDTH = 60  # Of a table, in characters.
+MIN_WIDTH = 60  # The width of a table in characters.
 LINKED = "*"
 """Marks a neighbor that shares an edge with the query."""
 NEIGHBOR_COLUMNS = ("id", "score", "linked", "labels", "text")

@@ -130,9 +130,9 @@ def _flag(name: str) -> str:
 
 
 def _shown(default: object) -> str:
-    """A default as the user would write it."""
+    """A default as help shows it."""
     if default is None:
-        return "none"
+        return "None"
     if isinstance(default, bool):
         return "yes" if default else "no"
     if isinstance(default, ObjectiveWeights):

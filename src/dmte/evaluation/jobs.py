@@ -175,8 +175,8 @@ class ClassJob(Job):
             return method
         if len(self.label_fractions) > 1:
             raise ConfigError(
-                f"{self.method} learns from the labels of one share of the vertices, so no fit of "
-                f"it serves {len(self.label_fractions)} shares; use one job per share"
+                f"{self.method} learns from the labels of one share of the vertices, so it needs "
+                f"one fit per share; use {len(self.label_fractions)} jobs, one per share"
             )
         (task,) = self._tasks(network).values()
         return method.with_labels(task.known_labels(network))

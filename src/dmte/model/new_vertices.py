@@ -262,8 +262,9 @@ def _warn_of_missing_words(extension: Extension, words: TokenizedTexts) -> None:
     unknown, nothing = is_wordless & has_text, is_wordless & ~extension.is_linked
     if unknown.any():
         warn(
-            f"{int(unknown.sum()):,} of {len(unknown):,} new texts have no word that the model "
-            f"knows, such as that of {extension.ids[int(unknown.argmax())]!r}; they count as empty"
+            f"{int(unknown.sum()):,} of {len(unknown):,} new texts have no word of the model's "
+            f"vocabulary, such as that of {extension.ids[int(unknown.argmax())]!r}; "
+            "they count as empty"
         )
     if nothing.any():
         warn(

@@ -76,7 +76,7 @@ class TrainedModel:
         """
         if not self.settings.encoder_traits.reads_words:
             raise ConfigError(
-                "this model reads features and no words; embed the text as a new vertex with "
+                "this model reads features, not words; embed the text as a new vertex with "
                 "features of the same encoder"
             )
         tokens = self.vocabulary.encode([text])

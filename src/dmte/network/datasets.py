@@ -79,7 +79,7 @@ class Dataset:
     files: tuple[DataFile, ...] = ()
     """Required files."""
     origin: Origin | None = None
-    """Where it is published; ``None`` for a bundled data set."""
+    """The place of publication; ``None`` for a bundled data set."""
 
     @property
     def bundled(self) -> bool:

@@ -32,7 +32,7 @@ GITHUB = "https://raw.githubusercontent.com"
 TIMEOUT_SECONDS = 30.0  # Without a single byte; chosen, not measured.
 
 _CHUNK_BYTES = 2**16
-_MOST_DIGITS = 19  # Of a Content-Length; Python rejects integers with thousands of digits.
+_MOST_DIGITS = 19  # For a Content-Length; Python rejects integers with thousands of digits.
 _PARTIAL, _RANGE_BEYOND_END = 206, 416  # HTTP status codes of range requests.
 
 

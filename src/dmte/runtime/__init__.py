@@ -1,1 +1,1 @@
-"""What the library needs of the process it runs in: progress, seeds, memory, optional packages."""
+"""Services of the running process: progress, seeds, memory, optional packages."""

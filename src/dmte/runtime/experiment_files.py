@@ -1,4 +1,4 @@
-"""Where the data of the paper's experiments is: TOML files, in the repository or the package.
+"""Paths of the data of the paper's experiments: TOML files, in the repository or the package.
 
 Help shows their names, so nothing large is imported here.
 """

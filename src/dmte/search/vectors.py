@@ -31,7 +31,7 @@ class Neighbor(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SearchOptions:
-    """How to search: the number of results, the half, and the vertices to consider."""
+    """Options of a search: the number of results, the half, and the vertices to consider."""
 
     k: int = 10
     half: Half = "both"

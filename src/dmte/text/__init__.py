@@ -1,5 +1,6 @@
 """Text encoders: the vocabulary, the encoder interface and the table of encoders."""
 
+import warnings
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -40,3 +41,14 @@ __all__ = [
     "tokenize",
     "tokenized",
 ]
+
+_RENAMED: dict[str, Any] = {"FixedTexts": FrozenEncoder, "FrozenFeatures": PrecomputedFeatures}
+
+
+def __getattr__(name: str) -> Any:
+    """Resolve a former name, with a warning."""
+    if name not in _RENAMED:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = _RENAMED[name]
+    warnings.warn(f"{name} is now {found.__name__}", DeprecationWarning, stacklevel=2)
+    return found

@@ -71,7 +71,7 @@ class TokenizedTexts:
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """The words a model knows; other words are skipped.
+    """The words of a model's vocabulary; other words are skipped.
 
     >>> vocabulary = Vocabulary.of(["red fox", "red hen"], min_count=2)
     >>> vocabulary.words

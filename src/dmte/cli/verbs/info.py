@@ -1,4 +1,4 @@
-"""``dmte info``: sizes of a network, doubts about it, and the content of a model."""
+"""``dmte info``: sizes of a network, likely mistakes, and the content of a model."""
 
 import warnings
 from collections import Counter
@@ -26,7 +26,7 @@ BAR_WIDTH = 40
 
 @with_network
 def info(source: NetworkSource, as_json: JsonOption = False) -> None:
-    """Show the sizes of NETWORK, doubts about it, and the cost of training.
+    """Show the sizes of NETWORK, likely mistakes, and the cost of training.
 
     If NETWORK is a model folder, show the model's settings and sizes.
     """

@@ -54,7 +54,7 @@ def tune(
             "--out FILE is required: the settings to write, such as --out settings.toml"
         )
     if out.suffix != ".toml":
-        raise ConfigError(f"--out must end in .toml, not be {out}")
+        raise ConfigError(f"--out must end in .toml, not {out}")
     if minutes is None and trials is None:
         minutes = DEFAULT_MINUTES
     seconds = None if minutes is None else 60 * minutes
@@ -118,8 +118,8 @@ def check_replaceable(out: Path, search: "Search") -> None:
         raise StorageError(f"{out} is a folder; give a file")
     if out.exists() and not search.has_written(out.read_bytes()):
         raise StorageError(
-            f"{out} exists already and is not, or no longer, as this search wrote it; "
-            "choose another file"
+            f"{out} exists already and was not written by this search, or was changed "
+            "since; choose another file"
         )
 
 

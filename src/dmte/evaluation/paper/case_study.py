@@ -68,4 +68,6 @@ def _find(network: TextualNetwork, title: str) -> int:
     try:
         return list(network.texts).index(title)
     except ValueError as problem:
-        raise ConfigError(f"no text of the network is {title!r}; is it DBLP?") from problem
+        raise ConfigError(
+            f"no text of the network is {title!r}; use the data set dblp"
+        ) from problem

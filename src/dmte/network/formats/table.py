@@ -45,7 +45,7 @@ class LazyColumns(Mapping[str, Sequence[object]]):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Table:
-    """Named columns of equal length that know where each row came from."""
+    """Named columns of equal length, with the source of each row."""
 
     name: str
     """Name in errors: the path of a file, or "the edges frame"."""
