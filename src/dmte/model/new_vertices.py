@@ -70,7 +70,7 @@ class Extension:
         return sums > 0
 
 
-def embed_unseen(
+def embed_new_vertices(
     model: DiffusionMaps,
     vocabulary: Vocabulary,
     network: TextualNetwork,
