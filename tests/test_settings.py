@@ -24,10 +24,10 @@ from dmte.settings import (
     WORD_SETTINGS,
     Encoder,
     ObjectiveWeights,
+    Projection,
     Protocol,
     Settings,
     Transition,
-    Way,
 )
 from dmte.text import ENCODERS, FrozenEncoder
 
@@ -162,7 +162,7 @@ def test_invalid_settings_raise(change: dict[str, Any], message: str) -> None:
         (Encoder, ENCODERS),
         (Transition, TRANSITIONS),
         (Protocol, PROTOCOLS),
-        (Way, TITLES),
+        (Projection, TITLES),
     ],
 )
 def test_a_literal_lists_the_names_of_its_table(names: Any, table: Mapping[str, object]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 from dmte.settings import Settings
 
@@ -52,3 +53,6 @@ VARIANTS: Mapping[str, Settings] = MappingProxyType(
 
 RECIPES: Mapping[str, Settings] = MappingProxyType({"recommended": Settings(), "paper": PAPER})
 """Our recommended settings and the paper's, by their names on the command line."""
+
+FROM_FEATURES: Mapping[str, Any] = MappingProxyType({"encoder": "features"})
+"""Changes to a recipe that reads features of the vertices in place of texts."""

@@ -27,7 +27,7 @@ Loss = Literal["pointwise", "ranking"]
 Half = Literal["both", "text", "structure"]
 """Part of the vectors that is compared."""
 
-Way = Literal["tsne", "pca", "umap"]
+Projection = Literal["tsne", "pca", "umap"]
 """Projection of the vectors to a map."""
 
 Protocol = Literal["strict", "published"]

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from dmte.evaluation import strict_task
 from dmte.metrics import PairScores
-from dmte.model.assemble import DEGREE_UNIT, degrees, length_products, scale_by_degree
+from dmte.model.assemble import DEGREE_UNIT, Assembly, degrees, length_products, scale_by_degree
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
@@ -75,6 +75,18 @@ def test_vectors_have_the_lengths_of_the_formula() -> None:
     torch.testing.assert_close(normalize(longer), vectors)
     torch.testing.assert_close(scale_by_degree(longer, found, -0.3), vectors)
     assert scale_by_degree(vectors, found, 0.0) is vectors
+
+
+@pytest.mark.parametrize("share", [0.0, 0.36])
+def test_new_vectors_from_the_parts_of_old_ones_equal_them(share: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    text, structure = torch.rand(3, 4, generator=generator), torch.rand(3, 2, generator=generator)
+    found, assembly = np.array([0.0, 3.0, 12.0]), Assembly(share, power=0.5)
+    vectors = assembly.vectors(text, structure, found)
+    weighted = assembly.weighted_structure(vectors[:, 4:], found)
+    torch.testing.assert_close(assembly.new_vectors(text, weighted, found), vectors)
+    scales = torch.from_numpy(assembly.text_scales(found)).float()
+    torch.testing.assert_close(text * scales.unsqueeze(1), vectors[:, :4])
 
 
 def pair_scores(*, power: float, seed: int = 0) -> tuple[PairScores, PairScores]:

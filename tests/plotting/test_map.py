@@ -15,7 +15,7 @@ from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
 from dmte.plotting.label_placement import densest_point
 from dmte.plotting.map import Map, principal_plane
-from dmte.settings import Way
+from dmte.settings import Projection
 
 
 def embedding_of(vectors: torch.Tensor) -> Embedding:
@@ -36,7 +36,7 @@ def labelled(labels: list[set[str]]) -> TextualNetwork:
 @pytest.mark.parametrize("num_vertices", [1, 2, 3, 4, 40])
 @pytest.mark.parametrize("by", ["tsne", "pca"])
 def test_a_map_is_drawn_for_networks_of_any_size(
-    num_vertices: int, by: Way, tmp_path: Path
+    num_vertices: int, by: Projection, tmp_path: Path
 ) -> None:
     edges = torch.zeros(0, 2, dtype=torch.int64)
     ids = tuple(f"name {number}" for number in range(num_vertices))

@@ -4,18 +4,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
 from dmte.cli.field_docs import Field, fields_of, first_sentence
 from dmte.cli.options import added_parameters, keyword_parameters, with_parameters
 from dmte.errors import ConfigError
-from dmte.recipes import RECIPES, VARIANTS
+from dmte.recipes import FROM_FEATURES, RECIPES, VARIANTS
 from dmte.settings import PARTS, WORD_SETTINGS, ObjectiveWeights, Settings
-
-FEATURES: Final = "features"
-"""The encoder that reads features."""
 
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -45,7 +42,7 @@ def settings_from(
 
     start = _start(recipe, variant)
     if has_features:
-        start = replace(start, encoder=FEATURES)
+        start = replace(start, **FROM_FEATURES)
         _check_no_words(options)
     given = {name: value for name, value in options.items() if value is not None}
     for name in ("hop_weights", "structure_hop_weights"):
@@ -87,7 +84,7 @@ def _check_no_encoder(settings: Settings, variant: str | None, file: Path | None
     if settings.encoder_traits.reads_words:
         place = "--encoder" if file is None else f"{file}, which sets the encoder"
         named = f"{place} {settings.encoder}"
-    elif variant == "bilstm":
+    elif variant is not None and VARIANTS[variant].encoder_traits.reads_order:
         named = f"--variant {variant}"
     else:
         return
@@ -96,8 +93,9 @@ def _check_no_encoder(settings: Settings, variant: str | None, file: Path | None
 
 def unread_features(named: str) -> ConfigError:
     """Error for features combined with something that does not read them."""
+    encoder = FROM_FEATURES["encoder"]
     return ConfigError(
-        f"--features need the encoder {FEATURES!r} and cannot be combined with {named}; drop one"
+        f"--features need the encoder {encoder!r} and cannot be combined with {named}; drop one"
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from dmte.baselines import BASELINES
 from dmte.embedding.method import Method, NeedsMore, unavailable_reason
 from dmte.errors import ConfigError
-from dmte.recipes import RECIPES, VARIANTS
+from dmte.recipes import FROM_FEATURES, RECIPES, VARIANTS
 from dmte.runtime.spelling import propose
 from dmte.training.method import DmteMethod
 
@@ -42,8 +42,6 @@ NOT_FOR: Mapping[Task, Mapping[str, str]] = MappingProxyType(
     {"links": CLASSES_ONLY, "classes": LINKS_ONLY}
 )
 """Methods that do not suit a task, with the reason."""
-FROM_FEATURES: Mapping[str, Any] = MappingProxyType({"encoder": "features"})
-"""Settings of a version of DMTE that reads features of the vertices."""
 
 
 def find_method(name: str) -> Method:
@@ -99,7 +97,8 @@ def why_no_features(name: str) -> str | None:
     if not isinstance(method, DmteMethod):
         return None
     if method.settings.encoder_traits.reads_order:
-        return "only the encoder 'features' reads features, and this is a Bi-LSTM"
+        encoder = FROM_FEATURES["encoder"]
+        return f"only the encoder {encoder!r} reads features, and this is a Bi-LSTM"
     try:
         configure(method, FROM_FEATURES)
     except ConfigError as problem:

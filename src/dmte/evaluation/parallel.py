@@ -76,12 +76,12 @@ def run_jobs(
     read: ReadNetwork,
     workers: int,
     shares: Shares | None = None,
-    refusals: dict[str, str] | None = None,
+    unable: dict[str, str] | None = None,
 ) -> Iterator[tuple[Job, dict[str, Any]]]:
     """Yield every job with its result as it finishes; each worker reads the network by ``read``.
 
     The entry ``made`` of a result is its build. ``shares`` receives the progress. With
-    ``refusals``, methods that cannot learn from the network are recorded there instead of raising.
+    ``unable``, methods that cannot learn from the network are recorded there instead of raising.
 
     Raises:
         TrainingError: A worker died, usually out of memory.
@@ -99,9 +99,9 @@ def run_jobs(
             try:
                 result = done.result()
             except DmteError as problem:
-                if refusals is None:
+                if unable is None:
                     raise
-                refusals[waiting[done].method] = str(problem)
+                unable[waiting[done].method] = str(problem)
                 continue
             yield waiting[done], result
         pool.shutdown()  # All jobs are done, so workers exit and clean up.

@@ -33,7 +33,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.kernels.sparse import SparseMatrix
-from dmte.model.assemble import degrees, lengths
+from dmte.model.assemble import degrees
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.trained_model import TrainedModel
 from dmte.text import Vocabulary, encoder_input
@@ -135,10 +135,10 @@ class TextParts:
             encoded = model.encoder(model.encoder.prepare(texts))
         features = encoded.double().numpy()
         mixing = np.eye(features.shape[1]) if model.mixing is None else _plain(model.mixing.matrix)
-        ends, assembly = degrees(adjacency)[[i, j]], trained.assembly
+        scales = trained.assembly.text_scales(degrees(adjacency)[[i, j]])
         a, b = (
-            _side(model, rows[:, reached], features, mixing, length * assembly.text_weight)
-            for rows, length in zip(reach, lengths(ends, assembly.power), strict=True)
+            _side(model, rows[:, reached], features, mixing, scale)
+            for rows, scale in zip(reach, scales, strict=True)
         )
         return cls(a, b, reached, features, model.encoder.word_parts(texts), mixing)
 

@@ -61,6 +61,31 @@ class Assembly:
         """Return v for vertices with these halves and degrees."""
         return scale_by_degree(combine_halves(text, structure, self.share), degrees, self.power)
 
+    def weighted_structure(
+        self,
+        structure: Float[Tensor, "vertices structure"],
+        degrees: Float[np.ndarray, " vertices"],
+    ) -> Float[Tensor, "vertices structure"]:
+        """Return √β V_s, or V_s with a share of 0, from the structure columns of vectors."""
+        return scale_by_degree(structure, degrees, -self.power)
+
+    def new_vectors(
+        self,
+        text: Float[Tensor, "new text"],
+        weighted_structure: Float[Tensor, "new structure"] | None,
+        degrees: Float[np.ndarray, " new"],
+    ) -> Float[Tensor, "new dim"]:
+        """Return v for new vertices from V_t and the ``weighted_structure`` of their walks."""
+        halves = combine_halves(text * self.text_weight, weighted_structure)
+        return scale_by_degree(halves, degrees, self.power)
+
+    def text_scales(
+        self, degrees: Float[np.ndarray, " vertices"]
+    ) -> Float[np.ndarray, " vertices"]:
+        """Return (1 + d / 3)^a √(1 - β), the factors of the text halves."""
+        scales: np.ndarray = lengths(degrees, self.power) * self.text_weight
+        return scales
+
 
 def combine_halves(
     text: Float[Tensor, "vertices text"],

@@ -30,7 +30,7 @@ TOO_FEW = "too few edges, or too few pairs without an edge, for validation"
 """Why nothing is learned: a clique has no such pairs, and texts alone have no edges."""
 
 
-class Kept(NamedTuple):
+class BestValidation(NamedTuple):
     """The best validation results, from which a model is made."""
 
     aucs: tuple[float, ...]
@@ -54,12 +54,12 @@ class Kept(NamedTuple):
         return f"after epochs {', '.join(first)} and {last}" if first else f"after epoch {last}"
 
 
-def kept(history: History) -> Kept | None:
+def best_validation(history: History) -> BestValidation | None:
     """Return the best validation results, or None without validation.
 
     >>> start = EpochRecord(0, None, {}, 0.8, (0.9, 0.7))
-    >>> kept([start, EpochRecord(1, 0.5, {}, 0.8, (0.8, 0.8))])
-    Kept(aucs=(0.9, 0.8), epochs=(0, 1))
+    >>> best_validation([start, EpochRecord(1, 0.5, {}, 0.8, (0.8, 0.8))])
+    BestValidation(aucs=(0.9, 0.8), epochs=(0, 1))
     """
     checks = [
         (record.epoch, record.fold_aucs or (record.validation_auc,))
@@ -73,7 +73,7 @@ def kept(history: History) -> Kept | None:
         max(((epoch, aucs[fold]) for epoch, aucs in checks), key=lambda check: check[1])
         for fold in range(len(checks[0][1]))
     ]
-    return Kept(tuple(auc for _, auc in best), tuple(epoch for epoch, _ in best))
+    return BestValidation(tuple(auc for _, auc in best), tuple(epoch for epoch, _ in best))
 
 
 def outcome(history: History) -> str:
@@ -84,7 +84,7 @@ def outcome(history: History) -> str:
     >>> outcome([EpochRecord(0, None, {}, 0.9), EpochRecord(1, 0.5, {}, 0.95)])
     'AUC 95.0 on validation edges, best after epoch 1'
     """
-    found = kept(history)
+    found = best_validation(history)
     if not history:
         return f"nothing was learned, because there were {TOO_FEW}; texts are only diffused"
     if found is None:

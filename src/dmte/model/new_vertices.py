@@ -45,7 +45,7 @@ from dmte.diffusion.transition import extended_transition, mean_weight
 from dmte.embedding.embedding import Embedding
 from dmte.errors import NetworkError, warn
 from dmte.kernels.sparse import SparseMatrix
-from dmte.model.assemble import Assembly, combine_halves, degrees, scale_by_degree
+from dmte.model.assemble import Assembly, degrees
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.text import EncoderInput, FeatureRows, PrecomputedFeatures, TokenizedTexts, Vocabulary
@@ -70,7 +70,7 @@ class Extension:
         return sums > 0
 
 
-def embed_unseen(
+def embed_new_vertices(
     model: DiffusionMaps,
     vocabulary: Vocabulary,
     network: TextualNetwork,
@@ -94,10 +94,9 @@ def embed_unseen(
         if assembly.share:
             transition = _extended_transition(network, near, extension, "walk")
         if assembly.share or model.structure is not None:
-            trained = scale_by_degree(embedding.structure, degrees(old), -assembly.power)
+            trained = assembly.weighted_structure(embedding.structure, degrees(old))
             structure = _structure_half(model, trained, torch.from_numpy(near), transition)
-    halves = combine_halves(text * assembly.text_weight, structure)  # √β is in ``trained`` already.
-    vectors = scale_by_degree(halves, _new_degrees(network, extension), assembly.power)
+    vectors = assembly.new_vectors(text, structure, _new_degrees(network, extension))
     return Embedding(extension.ids, vectors, text.shape[1])
 
 

@@ -15,7 +15,7 @@ from dmte.model.assemble import Assembly
 from dmte.model.build import build_model
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import History, history_from_json, history_to_json
-from dmte.model.new_vertices import embed_unseen, extend
+from dmte.model.new_vertices import embed_new_vertices, extend
 from dmte.network import TextualNetwork
 from dmte.runtime.formatting import html_table
 from dmte.runtime.provenance import environment
@@ -130,7 +130,7 @@ class TrainedModel:
             warn("nothing is new: the model has every vertex already")
             return Embedding((), self.embedding.vectors[:0], self.embedding.text_dim)
         extension = extend(self.network, new, skip_known=skip_known)
-        return embed_unseen(
+        return embed_new_vertices(
             self.model, self.vocabulary, self.network, self.embedding, extension, self.assembly
         )
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from dmte.errors import ConfigError, StorageError
 from dmte.metrics import CLASS_METRICS, LINK_METRICS, Metric, find_metric
-from dmte.model.history import TOO_FEW, History, Kept, kept
+from dmte.model.history import TOO_FEW, BestValidation, History, best_validation
 from dmte.plotting.figure import COLORS, Line, Panel, draw_panels
 
 MIN_BAND_SEEDS = 3
@@ -54,13 +54,13 @@ def training_panels(history: History) -> list[Panel]:
     if len(parts) > 1:
         lines += [Line(part, x, [record.parts[part] for record in epochs]) for part in parts]
     panels = [Panel("", ("epoch", "loss"), lines)] if epochs else []
-    best = kept(history)
+    best = best_validation(history)
     if best is not None:
         panels.append(_auc_panel([r for r in history if r.validation_auc is not None], best))
     return panels
 
 
-def _auc_panel(checks: History, best: Kept) -> Panel:
+def _auc_panel(checks: History, best: BestValidation) -> Panel:
     """Build the panel of the validation AUC; with several folds, their mean, with each in grey."""
     x = [float(check.epoch) for check in checks]
     folds = len(best.aucs)

@@ -30,10 +30,12 @@ from dmte.plotting.label_placement import Places
 from dmte.plotting.map_canvas import Canvas, Group, shorten
 from dmte.runtime.optional import require
 from dmte.runtime.seeding import generator_for
-from dmte.settings import Half, Way
+from dmte.settings import Half, Projection
 
-TITLES: Mapping[Way, str] = MappingProxyType({"tsne": "t-SNE", "pca": "PCA", "umap": "UMAP"})
-LIMITS: Mapping[Way, int] = MappingProxyType({"tsne": 5_000, "umap": 50_000, "pca": 1_000_000})
+TITLES: Mapping[Projection, str] = MappingProxyType({"tsne": "t-SNE", "pca": "PCA", "umap": "UMAP"})
+LIMITS: Mapping[Projection, int] = MappingProxyType(
+    {"tsne": 5_000, "umap": 50_000, "pca": 1_000_000}
+)
 """Maximum number of vertices on a map. t-SNE takes 36 s for 5,000 on one core; the others are not
 measured."""
 DEFAULT_NAMES = 30
@@ -72,7 +74,7 @@ class Map:
     (432, 2)
     """
 
-    by: Way = "tsne"
+    by: Projection = "tsne"
     """Projection: tsne, pca or umap."""
     seed: int = 0
     """The same seed draws the same map."""
@@ -85,8 +87,9 @@ class Map:
     """Maximum number of vertices on the map; None uses a limit per projection."""
 
     def __post_init__(self) -> None:
-        if self.by not in get_args(Way):
-            raise ConfigError(f"by must be one of {', '.join(get_args(Way))}, not {self.by!r}")
+        if self.by not in get_args(Projection):
+            known = ", ".join(get_args(Projection))
+            raise ConfigError(f"by must be one of {known}, not {self.by!r}")
         for name, number, least in (("names", self.names, 0), ("limit", self.limit, 1)):
             if number is not None and number < least:
                 raise ConfigError(f"{name} must be at least {least}, not {number}")

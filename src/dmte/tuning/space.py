@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from dmte.network import TextualNetwork
-from dmte.recipes import RECIPES
+from dmte.recipes import FROM_FEATURES, RECIPES
 from dmte.settings import WORD_SETTINGS, Settings
 
 DEFAULT = "recommended"
@@ -105,7 +105,7 @@ class Space:
     def without_words(self) -> "Space":
         """Return the space for features in place of texts."""
         return Space(
-            {name: replace(recipe, encoder="features") for name, recipe in self.recipes.items()},
+            {name: replace(recipe, **FROM_FEATURES) for name, recipe in self.recipes.items()},
             {name: kind for name, kind in self.ranges.items() if name not in TEXT_SETTINGS},
             [change for change in self.nearby if not TEXT_SETTINGS & set(change)],
         )

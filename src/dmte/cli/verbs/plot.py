@@ -17,7 +17,7 @@ from dmte.cli.options import (
 from dmte.cli.output import print_json
 from dmte.cli.progress import spinner
 from dmte.errors import ConfigError
-from dmte.settings import Half, Way
+from dmte.settings import Half, Projection
 
 if TYPE_CHECKING:
     from dmte.plotting.map import Map
@@ -44,7 +44,7 @@ def plot(
         Literal["map", "training"],
         typer.Option(help="Picture of a model: a map, or its training curves."),
     ] = "map",
-    by: Annotated[Way, typer.Option(help="Projection of the vectors to a map.")] = "tsne",
+    by: Annotated[Projection, typer.Option(help="Projection of the vectors to a map.")] = "tsne",
     half: Annotated[Half, typer.Option(help="Half of the vectors to map.")] = "both",
     names: Annotated[
         int | None,
