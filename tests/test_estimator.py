@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -183,3 +183,9 @@ def test_a_search_over_a_pipeline_trains_once_for_all_folds(
 def test_importing_dmte_loads_neither_torch_nor_sklearn() -> None:
     code = "import sys, dmte; sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("seed", ["a", 1.5, None, True])
+def test_a_seed_that_is_not_a_whole_number_raises(seed: Any, planted: TextualNetwork) -> None:
+    with pytest.raises(ConfigError, match="seed must be a whole number, not"):
+        Dmte(dim=16, seed=seed).fit(planted)

@@ -30,6 +30,7 @@ from sklearn.base import (  # type: ignore[import-untyped]
 )
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
+from dmte.constraints import check_value
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.model.trained_model import TrainedModel
@@ -211,6 +212,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             UnknownVertexError: An id is not in the network.
             TrainingError: There is too little to learn from, or the loss diverged.
         """
+        check_value("seed", self.seed, int)
         network = X if isinstance(X, TextualNetwork) else self.network
         if network is None:
             raise ConfigError("give a network, to fit(...) or as the parameter network=...")
