@@ -74,8 +74,7 @@ class Embedding:
         object.__setattr__(self, "_positions", positions)
 
     def __repr__(self) -> str:
-        rows, columns = self.vectors.shape
-        size = f"{rows:,} {plural(rows, 'vertex')} × {columns}"
+        size = f"{len(self):,} {plural(len(self), 'vertex')} × {self.vectors.shape[1]}"
         return f"Embedding({size}, of which {self.text_dim} from text)"
 
     def _repr_html_(self) -> str:
@@ -155,9 +154,8 @@ class Embedding:
             UnknownVertexError: No vertex has this name; the message suggests similar ones.
             MissingExtraError: The search is approximate, and usearch is not installed.
         """
-        return self.most_similar_to_each(
-            [name], k, half=half, among=among, approximate=approximate
-        )[0]
+        search = SearchOptions(k, half, _as_array(among), approximate)
+        return self._named().most_similar([name], search)[0]
 
     def most_similar_to_each(
         self,
@@ -289,12 +287,10 @@ class Embedding:
         return cls._of(codec.decode_json(parts["ids.json"]), vectors, folder)
 
     @classmethod
-    def _of(
-        cls, names: Any, vectors: Float[Tensor, "rows dim"], folder: Path | None
-    ) -> "Embedding":
-        if len(names["ids"]) != len(vectors):
-            raise StorageError(f"{len(names['ids'])} ids are stored for {len(vectors)} vectors")
-        embedding = cls(tuple(names["ids"]), vectors, names["text_dim"])
+    def _of(cls, info: Any, vectors: Float[Tensor, "rows dim"], folder: Path | None) -> "Embedding":
+        if len(info["ids"]) != len(vectors):
+            raise StorageError(f"{len(info['ids'])} ids are stored for {len(vectors)} vectors")
+        embedding = cls(tuple(info["ids"]), vectors, info["text_dim"])
         embedding._indexes.folder = folder
         return embedding
 
