@@ -23,6 +23,7 @@ PAPER = Settings(
     word_dropout=0.0,
     loss="pointwise",
     num_negatives=1,
+    share_negatives=False,
     noise_power=0.75,
     epochs=200,
     learning_rate=0.003,

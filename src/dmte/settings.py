@@ -164,24 +164,32 @@ class Settings:
     """Loss function: "pointwise" (logistic, Eq. 13) or "ranking" (edges outscore negatives)."""
     sharpness: Rate = 10.0
     """Factor τ of score differences in the ranking loss."""
-    num_negatives: Count = 5
+    num_negatives: Count = 256
     """Negatives per edge, K; 1 in the paper (section 5)."""
+    share_negatives: bool = True
+    """Draw one set of K negatives for all edges of a step, without the neighbors of an edge's end.
+    The paper draws negatives for each edge."""
     noise_power: Annotated[float, AtLeast(0)] = 0.0
     """Exponent of the out-degree in the noise distribution; 0.75 in the paper (section 4.4). 0
     draws vertices uniformly, including those without edges unless there is a structure half."""
     epochs: Count = 40
-    """Maximum number of passes over the edges. The authors' released code uses 200."""
+    """Maximum number of passes over the edges, or over 262,144 of them if X is fixed. The authors'
+    released code uses 200."""
     batch_size: Count | None = None
-    """Edges per step; None uses 8,192, or a fiftieth of the edges if that is more. A step
-    propagates the whole graph, so a fixed size would make the time of an epoch quadratic."""
+    """Edges per step. None uses 2,048 if X is fixed. Otherwise every step propagates the whole
+    graph, and None uses 8,192, or a fiftieth of the edges if that is more."""
+    round_edges: Count | None = None
+    """Edges that are removed from P together while steps score them (``hide_supervised``); at most
+    a fifth of all. P and the hop tables are computed again for every round. None uses a fifth of
+    the edges, at most 131,072, if X is fixed, and otherwise those of one step."""
     learning_rate: Rate = 0.01
     """Step size of Adam. The paper does not state it; ``PAPER`` uses 0.003."""
     mixing_learning_rate: Rate = 0.001
     """Step size of Adam for the square matrix of the setting mixing."""
-    word_learning_rate: Rate = 0.05
-    """Step size of Adam for the logarithms of the word weights."""
+    word_learning_rate: Rate = 0.1
+    """Step size of Adam for the logarithms of the word weights, which have one step per epoch."""
     hide_supervised: bool = True
-    """Remove the edges of a step from P while they are scored, at most a fifth of all edges."""
+    """Remove the edges of a step from P while they are scored (see ``round_edges``)."""
     validation_fraction: Fraction = 0.1
     """Fraction of edges held out for early stopping. 0 trains all epochs on all edges."""
     folds: Count | None = None

@@ -20,8 +20,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from dmte.distributed.group import ProcessGroup
-from dmte.kernels.sparse import SparseMatrix
+from dmte.diffusion.hop_tables import column_blocks
+from dmte.distributed.columns import Columns
+from dmte.kernels.sparse import CompressedRows, SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
 
 
@@ -46,13 +47,17 @@ class Filters(nn.Module, ABC):
         super().__init__()
 
     @abstractmethod
+    def combine(self, hops: Float[Tensor, "rows hops dim"]) -> Float[Tensor, "rows dim"]:
+        """Return V_t of some vertices from their rows of X, P X, P² X and so on."""
+
+    @abstractmethod
     def gains(self, diffused: Float[np.ndarray, "hops dim"]) -> Float[np.ndarray, "hops dim"]:
         """Return g_h of a vertex with V_t = Σ_h g_h ⊙ P^h X, given its rows of P^h X."""
 
-    def divide(self, group: ProcessGroup) -> dict[str, int]:
+    def divide(self, columns: Columns) -> dict[str, int]:
         """Keep the own columns of W."""
         whole = self.filters.detach()
-        self.filters = nn.Parameter(whole[:, group.column_slice(whole.shape[1])].clone())
+        self.filters = nn.Parameter(whole[:, columns.own(whole.shape[1])].clone())
         return {"filters": 1}
 
 
@@ -74,6 +79,11 @@ class DiffusionConvolution(Filters):
             features, self.filters, transition, self.hop_weights
         )
         return embedding
+
+    def combine(self, hops: Float[Tensor, "rows hops dim"]) -> Float[Tensor, "rows dim"]:
+        """Return Σ_h λ_h tanh(W_h ⊙ X_h)."""
+        weights = hops.new_tensor(self.hop_weights).unsqueeze(1)
+        return (torch.tanh(hops * self.filters) * weights).sum(dim=1)
 
     def gains(self, diffused: Float[np.ndarray, "hops dim"]) -> Float[np.ndarray, "hops dim"]:
         """Return λ_h W_h tanh(z) / z with z = W_h ⊙ P^h X."""
@@ -98,7 +108,28 @@ class HopFilters(Filters):
         self, transition: SparseMatrix, features: Float[Tensor, "vertices dim"]
     ) -> Float[Tensor, "vertices dim"]:
         """Return V_t."""
+        if not torch.is_grad_enabled():
+            return self._in_blocks(transition.rows, features)
         embedding: Tensor = _Filtering.apply(features, self.filters, transition)  # type: ignore[no-untyped-call]
+        return embedding
+
+    def _in_blocks(
+        self, transition: CompressedRows, features: Float[Tensor, "vertices dim"]
+    ) -> Float[Tensor, "vertices dim"]:
+        """Return V_t with two temporary tables that are as wide as a block of columns."""
+        embedding = torch.empty_like(features)
+        for block in column_blocks(*features.shape):
+            table, filters = features[:, block].contiguous(), self.filters[:, block]
+            some = table * filters[0]
+            for weights in filters[1:]:
+                table = transition.times(table)
+                some.addcmul_(table, weights)
+            embedding[:, block] = some
+        return embedding
+
+    def combine(self, hops: Float[Tensor, "rows hops dim"]) -> Float[Tensor, "rows dim"]:
+        """Return Σ_h W_h ⊙ X_h."""
+        embedding: Tensor = _Combination.apply(hops, self.filters)  # type: ignore[no-untyped-call]
         return embedding
 
     def gains(
@@ -124,18 +155,18 @@ class _Diffusion(torch.autograd.Function):
         ctx: Any, features: Tensor, transition: SparseMatrix, hops: tuple[float, ...]
     ) -> Tensor:
         ctx.transition, ctx.hops = transition, hops
-        return _horner(transition, features, hops)
+        return _horner(transition.rows, features, hops)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return _horner(ctx.transition.transpose(), gradient.contiguous(), ctx.hops), None, None
+        return _horner(ctx.transition.columns, gradient.contiguous(), ctx.hops), None, None
 
 
-def _horner(transition: SparseMatrix, features: Tensor, hops: tuple[float, ...]) -> Tensor:
+def _horner(transition: CompressedRows, features: Tensor, hops: tuple[float, ...]) -> Tensor:
     mixed = features * hops[-1]
     for weight in reversed(hops[:-1]):
-        mixed = transition.rows.times(mixed).add_(features, alpha=weight)
+        mixed = transition.times(mixed).add_(features, alpha=weight)
     return mixed
 
 
@@ -170,6 +201,26 @@ class _Filtering(torch.autograd.Function):
             to_features = ctx.transition.columns.times(to_features)
             to_features.addcmul_(gradient, filters[hop])
         return to_features, to_filters, None
+
+
+class _Combination(torch.autograd.Function):
+    """V_t = Σ_h W_h ⊙ X_h. With G = ∂L/∂V_t: ∂L/∂W_h = Σ_i (G ⊙ X_h)_i and ∂L/∂X_h = W_h ⊙ G."""
+
+    @staticmethod
+    def forward(ctx: Any, hops: Tensor, filters: Tensor) -> Tensor:
+        ctx.save_for_backward(hops, filters)
+        embedding = hops[:, 0] * filters[0]
+        for hop in range(1, len(filters)):
+            embedding.addcmul_(hops[:, hop], filters[hop])
+        return embedding
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor]:
+        hops, filters = ctx.saved_tensors
+        to_filters = torch.stack([(gradient * hop).sum(dim=0) for hop in hops.unbind(1)])
+        to_hops = gradient.unsqueeze(1) * filters if ctx.needs_input_grad[0] else None
+        return to_hops, to_filters
 
 
 class _Convolution(torch.autograd.Function):

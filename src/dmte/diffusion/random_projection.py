@@ -17,7 +17,7 @@ from torch import Tensor
 
 from dmte.diffusion.operators import diffuse
 from dmte.diffusion.transition import transition_matrix
-from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
+from dmte.distributed.columns import ALL_COLUMNS, Columns
 from dmte.kernels.row_norms import unit_rows
 from dmte.runtime.seeding import generator_for
 
@@ -29,10 +29,10 @@ def walk_features(
     adjacency: sp.csr_array,
     dim: int,
     seed: int,
-    group: ProcessGroup = SINGLE_PROCESS,
+    columns: Columns = ALL_COLUMNS,
     dtype: torch.dtype = torch.float32,
 ) -> Float[Tensor, "vertices own"]:
-    """Return V_s of the edges S; in a group, the own columns of ``dim``.
+    """Return V_s of the edges S; if divided, the own columns of ``dim``.
 
     >>> pair = sp.csr_array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
     >>> ends = walk_features(pair, dim=4, seed=0)
@@ -43,9 +43,9 @@ def walk_features(
     linked = np.flatnonzero(adjacency.sum(axis=0) + adjacency.sum(axis=1))
     rows = torch.from_numpy(linked)
     drawn = torch.randn(adjacency.shape[0], dim, generator=generator_for(seed, "walk ends"))
-    own = drawn[rows, group.column_slice(dim)].to(dtype)
+    own = drawn[rows, columns.own(dim)].to(dtype)
     del drawn
     walk = transition_matrix(adjacency[linked][:, linked], dtype)
     ends = torch.zeros(adjacency.shape[0], own.shape[1], dtype=dtype)
-    ends[rows] = unit_rows(diffuse(walk, own, HOP_WEIGHTS), group)
+    ends[rows] = unit_rows(diffuse(walk, own, HOP_WEIGHTS), columns)
     return ends

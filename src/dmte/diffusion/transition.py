@@ -28,7 +28,7 @@ from torch import Tensor
 
 from dmte.kernels.sparse import CompressedRows, SparseMatrix, index_type
 
-Vector: TypeAlias = Float[np.ndarray, " vertices"]
+Vector: TypeAlias = Float[Tensor, " vertices"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +46,14 @@ class TransitionKind:
 TRANSITIONS: Mapping[str, TransitionKind] = MappingProxyType(
     {
         "walk": TransitionKind(
-            loops=lambda sums, _: (sums == 0).astype(np.float64),
-            rows=lambda sums: 1.0 / sums,
-            columns=np.ones_like,
+            loops=lambda sums, _: (sums == 0).to(sums.dtype),
+            rows=torch.reciprocal,
+            columns=torch.ones_like,
         ),
         "symmetric": TransitionKind(
-            loops=np.full_like,
-            rows=lambda sums: sums**-0.5,
-            columns=lambda sums: sums**-0.5,
+            loops=torch.full_like,
+            rows=torch.rsqrt,
+            columns=torch.rsqrt,
         ),
     }
 )
@@ -78,9 +78,8 @@ def transition_matrix(
     [[0.5, 0.5, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]]
     """
     made = TRANSITIONS[kind]
-    loops = made.loops(adjacency.sum(axis=1), mean_weight(adjacency))
-    looped = _with_loops(adjacency, loops)
-    rows, columns = made.rows(looped.sum(axis=1)), made.columns(looped.sum(axis=0))
+    looped = _with_loops(adjacency, made.loops(_sums(adjacency, 1), mean_weight(adjacency)))
+    rows, columns = made.rows(_sums(looped, 1)), made.columns(_sums(looped, 0))
     return _scaled(looped, rows, columns, dtype)
 
 
@@ -100,29 +99,35 @@ def extended_transition(
     missing, so ``near`` must include all vertices that a walk from a new one can reach.
     """
     made, weight = TRANSITIONS[kind], mean_weight(adjacency)
-    old = _with_loops(adjacency, made.loops(adjacency.sum(axis=1), weight))
-    new = _with_loops(to_new, made.loops(to_old.sum(axis=1) + to_new.sum(axis=1), weight))
-    outward = to_old.sum(axis=1) + new.sum(axis=1)
+    old = _with_loops(adjacency, made.loops(_sums(adjacency, 1), weight))
+    new = _with_loops(to_new, made.loops(_sums(to_old, 1) + _sums(to_new, 1), weight))
+    outward = _sums(to_old, 1) + _sums(new, 1)
     # In an undirected graph both sums are the same, although P has the edge in one direction only.
-    inward = new.sum(axis=0) if directed else outward
+    inward = _sums(new, 0) if directed else outward
     above = sp.hstack([old[near][:, near], sp.csr_array((len(near), len(outward)))])
     below = sp.hstack([to_old[:, near], new])
-    rows = np.concatenate([made.rows(old.sum(axis=1))[near], made.rows(outward)])
-    columns = np.concatenate([made.columns(old.sum(axis=0))[near], made.columns(inward)])
+    kept = torch.from_numpy(near)
+    rows = torch.cat([made.rows(_sums(old, 1))[kept], made.rows(outward)])
+    columns = torch.cat([made.columns(_sums(old, 0))[kept], made.columns(inward)])
     return _scaled(sp.csr_array(sp.vstack([above, below])), rows, columns, torch.float32)
 
 
 def _with_loops(adjacency: sp.csr_array, loops: Vector) -> sp.csr_array:
     """Return S + L."""
-    return sp.csr_array(adjacency + sp.diags_array(loops))
+    return sp.csr_array(adjacency + sp.diags_array(loops.numpy()))
+
+
+def _sums(matrix: sp.csr_array, axis: int) -> Vector:
+    """Return the sums along an axis."""
+    return torch.from_numpy(matrix.sum(axis=axis))
 
 
 def _scaled(
     looped: sp.csr_array, rows: Vector, columns: Vector, dtype: torch.dtype
 ) -> SparseMatrix:
     """Return R (S + L) C."""
-    values = np.repeat(rows, np.diff(looped.indptr))
-    values *= columns[looped.indices]
+    values = np.repeat(rows.numpy(), np.diff(looped.indptr))
+    values *= columns.numpy()[looped.indices]
     values *= looped.data
     scaled = sp.csr_array((values, looped.indices, looped.indptr), shape=looped.shape)
     return SparseMatrix.from_scipy(scaled, dtype)
@@ -195,16 +200,20 @@ class TransitionTemplate:
         self, kind: str, without: Int[Tensor, " some"], dtype: torch.dtype = torch.float32
     ) -> SparseMatrix:
         """Return P without the edges ``without`` and their opposites."""
+        rows = self.rows_without(kind, without, dtype)
+        columns = CompressedRows(*self.by_column, rows.values[self.to_transpose])
+        return SparseMatrix(rows, columns, self.to_transpose)
+
+    def rows_without(
+        self, kind: str, without: Int[Tensor, " some"], dtype: torch.dtype = torch.float32
+    ) -> CompressedRows:
+        """Return the rows of P without the edges ``without`` and their opposites."""
         is_hidden = torch.zeros(len(self.pairs), dtype=torch.bool)
         is_hidden[self.pairs[without]] = True
         weights = torch.where(is_hidden[self.pairs], 0.0, self.weights)
         # LOOP picks the last number.
         values = torch.cat([weights, weights.new_zeros(1)])[self.edges]
-        scaled = self._scaled(values, kind).to(dtype)
-        return SparseMatrix(
-            CompressedRows(*self.by_row, scaled),
-            CompressedRows(*self.by_column, scaled[self.to_transpose]),
-        )
+        return CompressedRows(*self.by_row, self._scaled(values, kind).to(dtype))
 
     def _scaled(self, values: Float[Tensor, " entries"], kind: str) -> Float[Tensor, " entries"]:
         """Return the entries of R (S + L) C, given those of S."""
@@ -213,13 +222,12 @@ class TransitionTemplate:
         inward = self._sums(values, self.columns) if self.directed else outward
         loops = made.loops(outward, float(kept.mean()) if len(kept) else 1.0)
         rows, columns = made.rows(outward + loops), made.columns(inward + loops)
-        values[self.loops] = torch.from_numpy(loops)
-        return values * torch.from_numpy(rows)[self.rows] * torch.from_numpy(columns)[self.columns]
+        values[self.loops] = loops
+        return values.mul_(rows[self.rows]).mul_(columns[self.columns])
 
     def _sums(self, values: Float[Tensor, " entries"], ends: Int[Tensor, " entries"]) -> Vector:
         """Return the sums of the entries at these ends."""
-        sums: Vector = values.new_zeros(len(self.loops)).index_add_(0, ends, values).numpy()
-        return sums
+        return values.new_zeros(len(self.loops)).index_add_(0, ends, values)
 
 
 def _layout(

@@ -1,5 +1,6 @@
 """Sums and exchanges of columns, with backward passes."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -11,10 +12,13 @@ from torch.autograd.function import once_differentiable
 class ExchangingGroup(Protocol):
     """The operations that these functions use."""
 
-    size: int
+    rank: int
 
-    def column_slice(self, width: int, rank: int | None = None) -> slice:
-        """Return the columns of this process, or of another."""
+    def own(self, width: int, /) -> slice:
+        """Return the columns of this process."""
+
+    def shares(self, num_items: int, /) -> list[slice]:
+        """Return the columns, or other items, of every process."""
 
     def sum_detached(self, part: Tensor, /) -> Tensor:
         """Return Σ_p of the parts, without a backward pass."""
@@ -41,6 +45,12 @@ def all_gather(own: Tensor, width: int, group: ExchangingGroup) -> Tensor:
     return whole
 
 
+def gather_rows(own: Tensor, counts: Sequence[int], width: int, group: ExchangingGroup) -> Tensor:
+    """Return all ``width`` columns of the own rows; ``own`` has the rows of all processes."""
+    whole: Tensor = _GatherRows.apply(own, tuple(counts), width, group)  # type: ignore[no-untyped-call]
+    return whole
+
+
 def width_of(columns: slice) -> int:
     """Return the number of columns in a slice."""
     return int(columns.stop - columns.start)
@@ -57,6 +67,27 @@ class _Sum(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:  # noqa: ARG004
         return gradient, None
+
+
+class _GatherRows(torch.autograd.Function):
+    """Columns of all rows for rows with all columns; the backward pass sends them back."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, own: Tensor, counts: tuple[int, ...], width: int, group: ExchangingGroup
+    ) -> Tensor:
+        ctx.group, ctx.counts, ctx.width = group, counts, width
+        widths = [width_of(part) for part in group.shares(width)]
+        shapes = [(counts[group.rank], each) for each in widths]
+        return torch.cat(group.exchange(list(own.split(counts)), shapes), dim=1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None, None]:
+        group, width = ctx.group, ctx.width
+        blocks = [gradient[:, part] for part in group.shares(width)]
+        shapes = [(count, width_of(group.own(width))) for count in ctx.counts]
+        return torch.cat(group.exchange(blocks, shapes)), None, None, None
 
 
 class _ReduceScatter(torch.autograd.Function):
@@ -89,9 +120,9 @@ class _AllGather(torch.autograd.Function):
 
 def _own_columns(group: ExchangingGroup, part: Tensor) -> Tensor:
     rows, width = part.shape
-    blocks = [part[:, group.column_slice(width, rank)] for rank in range(group.size)]
-    shape = (rows, width_of(group.column_slice(width)))
-    received = group.exchange(blocks, [shape] * group.size)
+    blocks = [part[:, columns] for columns in group.shares(width)]
+    shape = (rows, width_of(group.own(width)))
+    received = group.exchange(blocks, [shape] * len(blocks))
     # A fixed order of the sum gives every run the same rounding.
     total = received[0].clone()
     for block in received[1:]:
@@ -100,5 +131,5 @@ def _own_columns(group: ExchangingGroup, part: Tensor) -> Tensor:
 
 
 def _all_columns(group: ExchangingGroup, own: Tensor, width: int) -> Tensor:
-    shapes = [(len(own), width_of(group.column_slice(width, rank))) for rank in range(group.size)]
-    return torch.cat(group.exchange([own] * group.size, shapes), dim=1)
+    shapes = [(len(own), width_of(columns)) for columns in group.shares(width)]
+    return torch.cat(group.exchange([own] * len(shapes), shapes), dim=1)

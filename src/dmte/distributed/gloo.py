@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Thread
@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dmte.distributed.exchange import all_gather, reduce_scatter, sum_parts, width_of
+from dmte.distributed.exchange import all_gather, gather_rows, reduce_scatter, sum_parts, width_of
 from dmte.distributed.group import column_slice, run_on_all
 from dmte.distributed.shared_tables import mapped_tables, write_tables
 from dmte.errors import ConfigError, DmteError, LostProcessError, TrainingError
@@ -59,9 +59,13 @@ class GlooGroup:
         """Whether this process writes files and prints."""
         return self.rank == 0
 
-    def column_slice(self, width: int, rank: int | None = None) -> slice:
-        """Return the columns of this process, or of another, of a table with ``width`` columns."""
-        return column_slice(width, self.rank if rank is None else rank, self.size)
+    def own(self, width: int) -> slice:
+        """Return the columns of this process of a table with ``width`` columns."""
+        return column_slice(width, self.rank, self.size)
+
+    def shares(self, num_items: int) -> list[slice]:
+        """Return the columns, or other items, of every process."""
+        return [column_slice(num_items, rank, self.size) for rank in range(self.size)]
 
     def sum(self, part: Tensor) -> Tensor:
         """Return Σ_p of the parts, which all processes use in the same way."""
@@ -75,6 +79,12 @@ class GlooGroup:
         """Return the ``width`` columns of all processes."""
         return all_gather(own, width, self)
 
+    def gather(
+        self, own: Float[Tensor, "rows own"], counts: Sequence[int], width: int
+    ) -> Float[Tensor, "some width"]:
+        """Return all ``width`` columns of the own rows; ``own`` has the rows of all processes."""
+        return gather_rows(own, counts, width, self)
+
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Sum the gradients of parameters that every process has, in one exchange."""
         parameters = list(parameters)
@@ -87,7 +97,7 @@ class GlooGroup:
         for parameter, gradient in zip(parameters, summed.split(sizes), strict=True):
             parameter.grad = gradient.view_as(parameter)
 
-    def gather(self, own: Tensor, width: int, axis: int = 1) -> Tensor | None:
+    def collect(self, own: Tensor, width: int, axis: int = 1) -> Tensor | None:
         """Return all ``width`` columns, or rows, on rank zero, and None on the others."""
         own = own.detach().contiguous()
         with _lost_process_errors():
@@ -97,7 +107,7 @@ class GlooGroup:
             parts = [own]
             for rank in range(1, self.size):
                 shape = list(own.shape)
-                shape[axis] = width_of(self.column_slice(width, rank))
+                shape[axis] = width_of(column_slice(width, rank, self.size))
                 parts.append(own.new_empty(shape))
                 self._connection.recv([parts[-1]], rank, 0).wait()
             return torch.cat(parts, dim=axis)
@@ -110,10 +120,10 @@ class GlooGroup:
             if whole is not None:
                 for rank in range(1, self.size):
                     self._connection.send(
-                        [whole[:, self.column_slice(width, rank)].contiguous()], rank, 0
+                        [whole[:, column_slice(width, rank, self.size)].contiguous()], rank, 0
                     ).wait()
-                return whole[:, self.column_slice(width)].clone()
-            own = torch.empty(rows, width_of(self.column_slice(width)), dtype=dtype)
+                return whole[:, self.own(width)].clone()
+            own = torch.empty(rows, width_of(self.own(width)), dtype=dtype)
             self._connection.recv([own], 0, 0).wait()
             return own
 

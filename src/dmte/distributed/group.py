@@ -6,7 +6,9 @@ all columns:
 
     scores             v_i · v_j = Σ_p (v_i · v_j over the columns of p)      a number per pair
     lengths of rows    |v_i|²    = Σ_p (|v_i|² over the columns of p)         a number per row
-    a square map       V M       = Σ_p V[:, p] M[p, :]                        a row per scored row
+
+A square map V M needs whole rows. Before it, processes exchange columns for rows (``gather``): each
+gets all columns of the rows of its share of a batch, and computes the loss of that share.
 
 If all processes use a sum in the same way, as in the loss, the backward pass needs no
 communication: ∂L/∂(part of p) = ∂L/∂(sum). If each uses it for its own columns, the gradients are
@@ -22,13 +24,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from dmte.distributed.columns import AllColumns, Columns
 from dmte.errors import ConfigError, DmteError, LostProcessError
 
 Result = TypeVar("Result")
 
 
 @runtime_checkable
-class ProcessGroup(Protocol):
+class ProcessGroup(Columns, Protocol):
     """The collective operations; all processes of a group call them in the same order."""
 
     rank: int
@@ -38,31 +41,15 @@ class ProcessGroup(Protocol):
     def is_rank_zero(self) -> bool:
         """Whether this process writes files and prints."""
 
-    def column_slice(self, width: int, rank: int | None = None) -> slice:
-        """Return the columns of this process, or of another, of a table with ``width`` columns."""
-
-    # ── Sums and exchanges of columns ──
-
-    def sum(self, part: Tensor, /) -> Tensor:
-        """Return Σ_p of the parts, which all processes use in the same way."""
-
     def sum_detached(self, part: Tensor, /) -> Tensor:
         """Return Σ_p of the parts, without a backward pass."""
-
-    def reduce_scatter(self, part: Float[Tensor, "rows width"], /) -> Float[Tensor, "rows own"]:
-        """Return the own columns of Σ_p of the parts."""
-
-    def all_gather(
-        self, own: Float[Tensor, "rows own"], width: int, /
-    ) -> Float[Tensor, "rows all"]:
-        """Return the ``width`` columns of all processes."""
 
     def add_gradients(self, parameters: Iterable[nn.Parameter], /) -> None:
         """Sum the gradients of parameters that every process has."""
 
     # ── Between rank zero and the others ──
 
-    def gather(self, own: Tensor, width: int, axis: int = 1, /) -> Tensor | None:
+    def collect(self, own: Tensor, width: int, axis: int = 1, /) -> Tensor | None:
         """Return all ``width`` columns, or rows, on rank zero, and None on the others."""
 
     def scatter(
@@ -115,28 +102,17 @@ def column_slice(width: int, rank: int, size: int) -> slice:
     return slice(width * rank // size, width * (rank + 1) // size)
 
 
-class SingleProcess:
+class SingleProcess(AllColumns):
     """The group of one process: it holds every column, so nothing is exchanged."""
 
     rank, size, is_rank_zero = 0, 1, True
 
-    def column_slice(self, width: int, _rank: int | None = None) -> slice:
-        """Return all columns."""
-        return slice(0, width)
-
-    def _same(self, part: Tensor) -> Tensor:
-        return part
-
-    sum = sum_detached = reduce_scatter = broadcast = _same
-
-    def all_gather(self, own: Tensor, _width: int) -> Tensor:
-        """Return the table."""
-        return own
+    sum_detached = broadcast = AllColumns.sum
 
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Leave the gradients as they are."""
 
-    def gather(self, own: Tensor, _width: int, _axis: int = 1) -> Tensor | None:
+    def collect(self, own: Tensor, _width: int, _axis: int = 1) -> Tensor | None:
         """Return the table."""
         return own
 

@@ -11,13 +11,11 @@ gradients of the scores. This is a sparse product, so the gathered rows of the b
 
 from typing import Any, NamedTuple
 
-import numpy as np
-import scipy.sparse as sp
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-from torch.nn.functional import embedding
+from torch.nn.functional import embedding, pad
 
 from dmte.kernels.sparse import CompressedRows
 
@@ -110,10 +108,8 @@ class _ItemsByVertex(NamedTuple):
 
     @classmethod
     def of(cls, vertices: Tensor, num_vertices: int) -> "_ItemsByVertex":
-        items = np.arange(len(vertices))
-        entries = (items, (vertices.numpy(), items))
-        grouped = sp.coo_array(entries, shape=(num_vertices, len(items))).tocsr()
-        return cls(torch.from_numpy(grouped.indices).long(), torch.from_numpy(grouped.indptr))
+        counts = torch.bincount(vertices, minlength=num_vertices)
+        return cls(vertices.argsort(stable=True), pad(counts.cumsum(0), (1, 0)))
 
     def sums(self, columns: Tensor, weights: Tensor, table: Tensor) -> list[Tensor]:
         """Sum the weighted rows of ``table`` per vertex, for each set of weights."""

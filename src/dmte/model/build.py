@@ -6,11 +6,11 @@ A vertex without edges has no row in E_s, since no gradient reaches it. Its stru
 from typing import Any
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.diffusion.operators import ACTIVATIONS
-from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
+from dmte.distributed.columns import ALL_COLUMNS, Columns
 from dmte.embedding.embedding import Embedding
 from dmte.kernels.sparse import SparseMatrix
 from dmte.model.assemble import combine_halves
@@ -26,11 +26,11 @@ def build_model(
     vocabulary_size: int,
     num_linked: int,
     seed: int,
-    group: ProcessGroup = SINGLE_PROCESS,
+    columns: Columns = ALL_COLUMNS,
 ) -> DiffusionMaps:
     """Return a model with initial parameters; ``num_linked`` vertices have a row in E_s.
 
-    Parameters are drawn before they are divided over the group, so its size does not change them.
+    Parameters are drawn before they are divided, so the number of processes does not change them.
     """
     generator = generator_for(seed, "parameters")
     half, hop_weights = settings.half, settings.hop_weights
@@ -47,10 +47,12 @@ def build_model(
         unit_rows=settings.unit_rows,
         transition=settings.transition,
     )
-    model.divide(group)
+    if columns is not ALL_COLUMNS:
+        model.divide(columns)
     return model
 
 
+@torch.no_grad()
 def embed_network(
     model: DiffusionMaps,
     network: TextualNetwork,
@@ -64,23 +66,19 @@ def embed_network(
     if it is already computed.
     """
     transition = transition or model.transition_of(network.adjacency())
-    text, structure = embed_halves(model, texts, transition, linked)
+    text = model.text_embedding(texts, transition)
+    structure = structure_half(model, network.num_vertices, linked)
     return Embedding(network.ids, combine_halves(text, structure), text.shape[1])
 
 
 @torch.no_grad()
-def embed_halves(
-    model: DiffusionMaps,
-    texts: Any,
-    transition: SparseMatrix,
-    linked: Int[Tensor, " linked"],
-    rows: Int[Tensor, " rows"] | None = None,
-) -> tuple[Tensor, Tensor | None]:
-    """Return V_t and V_s, or some rows; a divided model returns its own columns."""
-    text = model.text_embedding(texts, transition, rows)
+def structure_half(
+    model: DiffusionMaps, num_vertices: int, linked: Int[Tensor, " linked"]
+) -> Float[Tensor, "vertices own"] | None:
+    """Return the own columns of V_s, if there is a structure half."""
     if model.structure is None:
-        return text, None
-    table = model.structure()
-    structure = table.new_zeros(len(transition.rows.offsets) - 1, table.shape[1])
+        return None
+    table: Tensor = model.structure()
+    structure = table.new_zeros(num_vertices, table.shape[1])
     structure[linked] = table
-    return text, structure if rows is None else structure[rows]
+    return structure

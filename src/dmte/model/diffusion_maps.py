@@ -9,9 +9,9 @@ The four versions of the paper are settings of this class: another encoder, no c
 (V_t = X), or no structure half. The recommended recipe has spectral texts, filters without tanh,
 and then a square matrix, which mixes the columns.
 
-A model can be divided over a group of processes (``distributed.group``). Each process has some
-columns of every table and computes the same columns of the halves. With word averages, columns
-affect each other only in scores and in the length of the rows of E_s.
+A model can be divided by columns (``distributed.columns``). Each process has some columns of the
+tables and computes the same columns of the halves. Only a square matrix and rows of length 1 need
+all columns of a row: ``text_columns`` is V_t before them, and ``mix`` applies them to whole rows.
 """
 
 from collections.abc import Sequence
@@ -24,11 +24,14 @@ from torch import Tensor, nn
 
 from dmte.diffusion.operators import Filters, diffuse
 from dmte.diffusion.transition import transition_matrix
-from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
+from dmte.distributed.columns import ALL_COLUMNS, Columns
 from dmte.kernels.row_norms import divided_rows, unit_rows
 from dmte.kernels.sparse import SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
 from dmte.text import TextEncoder
+
+BLOCK = 1 << 16
+"""Rows that are mixed at a time without autograd."""
 
 
 class Halves(NamedTuple):
@@ -62,9 +65,9 @@ class DiffusionMaps(nn.Module):
         self.mixing = mixing
         self.unit_rows = unit_rows
         self.transition = transition
-        self.group = SINGLE_PROCESS
+        self.columns = ALL_COLUMNS
         self.axes: dict[str, int] = {}
-        """The axis along which each table is divided over the group."""
+        """The axis along which each table is divided."""
 
     def transition_of(
         self, adjacency: sp.csr_array, dtype: torch.dtype = torch.float32
@@ -72,23 +75,21 @@ class DiffusionMaps(nn.Module):
         """Return the model's kind of P for the edges S."""
         return transition_matrix(adjacency, dtype, self.transition)
 
-    def divide(self, group: ProcessGroup) -> None:
-        """Keep only the own columns of every table."""
-        if group.size == 1:
-            return
-        self.group = group
-        for name in ("encoder", "convolution", "structure", "mixing"):
+    def divide(self, columns: Columns) -> None:
+        """Keep only the own columns of every table except M."""
+        self.columns = columns
+        for name in ("encoder", "convolution", "structure"):
             part = getattr(self, name)
-            axes = {} if part is None else part.divide(group)
+            axes = {} if part is None else part.divide(columns)
             self.axes |= {f"{name}.{table}": axis for table, axis in axes.items()}
 
     @property
-    def exchanges_rows(self) -> bool:
-        """Whether each row of V_t is exchanged between processes, so that fewer rows are faster."""
-        return self.group.size > 1 and (self.mixing is not None or self.unit_rows)
+    def mixes_columns(self) -> bool:
+        """Whether ``mix`` changes V_t, so that it needs whole rows."""
+        return self.mixing is not None or self.unit_rows
 
     def shared_parameters(self) -> list[nn.Parameter]:
-        """Return the parameters that are not divided over the group."""
+        """Return the parameters that are not divided."""
         return [p for name, p in self.named_parameters() if name not in self.axes]
 
     def forward(
@@ -96,11 +97,17 @@ class DiffusionMaps(nn.Module):
     ) -> Halves:
         """Return the halves, or some rows; ``texts`` comes from the encoder's ``prepare``."""
         text = self.text_embedding(texts, transition, rows)
+        return Halves(text, *self.structure_tables(transition, rows))
+
+    def structure_tables(
+        self, transition: SparseMatrix, rows: Int[Tensor, " rows"] | None = None
+    ) -> tuple[Tensor, Tensor] | tuple[None, None]:
+        """Return the own columns of V_s and U_s, or some rows, if there is a structure half."""
         if self.structure is None:
-            return Halves(text, None, None)
+            return None, None
         structure = self.structure()
         diffused = self.structure.diffused(transition, structure)
-        return Halves(text, _chosen(structure, rows), _chosen(diffused, rows))
+        return chosen(structure, rows), chosen(diffused, rows)
 
     def text_embedding(
         self,
@@ -108,21 +115,36 @@ class DiffusionMaps(nn.Module):
         transition: SparseMatrix,
         rows: Int[Tensor, " rows"] | None = None,
     ) -> Float[Tensor, "vertices dim"]:
-        """Return V_t, or some rows."""
-        embedding = self._own_columns(self.encoder(texts))
-        if self.convolution is not None:
-            embedding = self.convolution(transition, embedding)
-        embedding = _chosen(embedding, rows)
-        if self.mixing is not None:
-            embedding = self.mixing(embedding)
-        return unit_rows(embedding, self.group) if self.unit_rows else embedding
+        """Return V_t, or some rows, of a model that is not divided."""
+        return self.mix(chosen(self.text_columns(texts, transition), rows))
 
-    def _own_columns(self, features: Float[Tensor, "vertices width"]) -> Tensor:
-        """Return the own columns of X, which an undivided encoder computes in full."""
-        is_whole = self.group.size > 1 and not any(
-            name.startswith("encoder.") for name in self.axes
-        )
-        return features[:, self.group.column_slice(self.encoder.dim)] if is_whole else features
+    def text_columns(self, texts: Any, transition: SparseMatrix) -> Float[Tensor, "vertices own"]:
+        """Return the own columns of V_t before M and before rows have length 1."""
+        embedding = self.text_features(texts)
+        return embedding if self.convolution is None else self.convolution(transition, embedding)
+
+    def text_features(self, texts: Any) -> Float[Tensor, "vertices own"]:
+        """Return the own columns of X."""
+        features: Tensor = self.encoder(texts)
+        # An encoder that is not divided computes all columns.
+        is_whole = features.shape[1] == self.encoder.dim
+        return features[:, self.columns.own(self.encoder.dim)] if is_whole else features
+
+    @property
+    def num_hops(self) -> int:
+        """The number of hop tables that V_t is computed from."""
+        return 1 if self.convolution is None else len(self.convolution.filters)
+
+    def combine(self, hops: Float[Tensor, "rows hops own"]) -> Float[Tensor, "rows own"]:
+        """Return rows of ``text_columns`` from those of the hop tables."""
+        return hops[:, 0] if self.convolution is None else self.convolution.combine(hops)
+
+    def mix(self, rows: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows dim"]:
+        """Return rows of V_t from all columns of ``text_columns``."""
+        if not torch.is_grad_enabled() and len(rows) > BLOCK:
+            return torch.cat([self.mix(block) for block in rows.split(BLOCK)])
+        mixed = rows if self.mixing is None else self.mixing(rows)
+        return unit_rows(mixed) if self.unit_rows else mixed
 
 
 class SquareMap(nn.Module):
@@ -130,20 +152,11 @@ class SquareMap(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        self._group = SINGLE_PROCESS
         self.matrix = nn.Parameter(torch.eye(dim))
 
     def forward(self, embedding: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
-        """Return V M; each process multiplies its columns of V by its rows of M."""
-        return self._group.reduce_scatter(embedding @ self.matrix)
-
-    def divide(self, group: ProcessGroup) -> dict[str, int]:
-        """Keep the rows of M for the own columns of V."""
-        self._group = group
-        self.matrix = nn.Parameter(
-            self.matrix.detach()[group.column_slice(len(self.matrix))].clone()
-        )
-        return {"matrix": 0}
+        """Return V M."""
+        return embedding @ self.matrix
 
 
 class StructureEmbedding(nn.Module):
@@ -154,19 +167,17 @@ class StructureEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.hop_weights = tuple(hop_weights)
-        self._group = SINGLE_PROCESS
+        self._columns = ALL_COLUMNS
         self.table = truncated_gaussian(num_vertices, dim, generator)
 
     def forward(self) -> Float[Tensor, "vertices dim"]:
         """Return V_s: E_s with rows longer than 1 scaled to length 1."""
-        return divided_rows(self.table, 1.0, self._group)
+        return divided_rows(self.table, 1.0, self._columns)
 
-    def divide(self, group: ProcessGroup) -> dict[str, int]:
+    def divide(self, columns: Columns) -> dict[str, int]:
         """Keep the own columns of E_s."""
-        self._group = group
-        self.table = nn.Parameter(
-            self.table.detach()[:, group.column_slice(self.table.shape[1])].clone()
-        )
+        self._columns = columns
+        self.table = nn.Parameter(self.table.detach()[:, columns.own(self.table.shape[1])].clone())
         return {"table": 1}
 
     def diffused(
@@ -176,5 +187,6 @@ class StructureEmbedding(nn.Module):
         return diffuse(transition, structure, self.hop_weights)
 
 
-def _chosen(table: Float[Tensor, "vertices dim"], rows: Int[Tensor, " rows"] | None) -> Tensor:
+def chosen(table: Float[Tensor, "vertices *dims"], rows: Int[Tensor, " rows"] | None) -> Tensor:
+    """Return some rows of a table, or the table."""
     return table if rows is None else table.index_select(0, rows)

@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
+from dmte.distributed.columns import ALL_COLUMNS, Columns
 from dmte.errors import ConfigError
 from dmte.runtime.seeding import truncated_gaussian
 from dmte.text.encoder import TextEncoder
@@ -37,6 +37,9 @@ AUC on validation edges of Cora (35 %): 83 with the default, 89 with 1.0, 92 wit
 BLOCK = 1024
 """Texts per block; larger blocks are hardly faster and use more memory."""
 
+DEALT = 64
+"""Parts into which sorted texts are dealt before processes divide them."""
+
 Unit = TypeVar("Unit", nn.LSTM, nn.GRU)
 
 
@@ -52,11 +55,13 @@ class SortedTexts:
     """Number of all texts, empty ones included."""
 
     @classmethod
-    def of(cls, texts: TokenizedTexts, group: ProcessGroup = SINGLE_PROCESS) -> "SortedTexts":
+    def of(cls, texts: TokenizedTexts, columns: Columns = ALL_COLUMNS) -> "SortedTexts":
         """Truncate to ``MAX_WORDS`` and sort the texts, or this process's share of them."""
         lengths = texts.lengths().clamp(max=MAX_WORDS)
         order = lengths.argsort(descending=True, stable=True)[: int((lengths > 0).sum())]
-        order = order[group.rank :: group.size]  # Balances long and short texts.
+        # A share of texts dealt by length has long and short ones.
+        dealt = (torch.arange(len(order)) % DEALT).argsort(stable=True)
+        order = order[dealt[columns.own(len(order))].sort().values]
         blocks = tuple(
             Positions.of(texts, some, lengths[some])
             for some in (order.split(BLOCK) if len(order) else ())
@@ -71,30 +76,30 @@ class BiLSTM(TextEncoder[TokenizedTexts, SortedTexts]):
         super().__init__(vocabulary_size, dim, generator)
         if dim % 2:
             raise ConfigError(f"the width of a Bi-LSTM must be even, not {dim}")
-        self._group = SINGLE_PROCESS
+        self._columns = ALL_COLUMNS
         self.words = truncated_gaussian(vocabulary_size, dim, generator)
         self.there = _lstm(dim, generator)
         self.back = _lstm(dim, generator)
 
     def prepare(self, texts: TokenizedTexts) -> SortedTexts:
         """Truncate ``texts`` to ``MAX_WORDS`` and sort them by length."""
-        return SortedTexts.of(texts, self._group)
+        return SortedTexts.of(texts, self._columns)
 
     def forward(self, prepared: SortedTexts) -> Float[Tensor, "texts dim"]:
         """Compute the mean hidden state of every text."""
-        words = self._group.all_gather(self.words, self.dim)
+        words = self._columns.all_gather(self.words, self.dim)
         # Adding zero keeps the result in the autograd graph if there are no words.
         features = words.new_zeros(prepared.num_texts, self.dim) + 0 * words.sum()
         if prepared.blocks:
             sums = torch.cat([self._summed_states(block, words) for block in prepared.blocks])
             means = sums / prepared.lengths.unsqueeze(1)
             features = features.index_copy(0, prepared.order, means)
-        return self._group.reduce_scatter(features)
+        return self._columns.reduce_scatter(features)
 
-    def divide(self, group: ProcessGroup) -> dict[str, int]:
+    def divide(self, columns: Columns) -> dict[str, int]:
         """Keep this process's columns of the word vectors; encode a share of the texts."""
-        self.words = nn.Parameter(self.words.detach()[:, group.column_slice(self.dim)].clone())
-        self._group = group
+        self.words = nn.Parameter(self.words.detach()[:, columns.own(self.dim)].clone())
+        self._columns = columns
         return {"words": 1}
 
     @classmethod

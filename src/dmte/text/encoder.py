@@ -11,14 +11,14 @@ tests/text/test_encoder_contract.py runs these checks on every encoder.
 """
 
 from abc import ABC, abstractmethod
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import scipy.sparse as sp
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dmte.distributed.group import ProcessGroup
+from dmte.distributed.columns import Columns
 
 Texts = TypeVar("Texts")
 Prepared = TypeVar("Prepared")
@@ -52,7 +52,20 @@ class TextEncoder(nn.Module, ABC, Generic[Texts, Prepared]):
     def forward(self, prepared: Prepared) -> Float[Tensor, "texts dim"]:
         """Compute X."""
 
-    def divide(self, group: ProcessGroup) -> dict[str, int]:  # noqa: ARG002
+    def drop_words(
+        self,
+        texts: Any,
+        prepared: Prepared,  # noqa: ARG002
+        share: float,
+        generator: torch.Generator,
+    ) -> Prepared:
+        """Return ``prepared``, the input of ``forward`` for ``texts``, without some of the words.
+
+        Each word is dropped with probability ``share``.
+        """
+        return self.prepare(texts.dropout_words(share, generator))
+
+    def divide(self, columns: Columns) -> dict[str, int]:  # noqa: ARG002
         """Keep this process's columns of each table; return the axis each is divided along.
 
         By default nothing is divided: every process keeps all parameters and computes all of X.

@@ -12,12 +12,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
-from dmte.kernels.row_norms import unit_rows
-from dmte.text.encoder import TextEncoder, Texts
+from dmte.distributed.columns import ALL_COLUMNS, Columns
+from dmte.text.encoder import Prepared, TextEncoder, Texts
 
 
-class FrozenEncoder(TextEncoder[Texts, Tensor]):
+class FrozenEncoder(TextEncoder[Texts, Prepared]):
     """X = B V with rows of length 1; zero until ``start`` is called."""
 
     directions: Float[Tensor, "columns dim"]
@@ -25,7 +24,7 @@ class FrozenEncoder(TextEncoder[Texts, Tensor]):
 
     def __init__(self, vocabulary_size: int, dim: int, generator: torch.Generator) -> None:
         super().__init__(vocabulary_size, dim, generator)
-        self.group = SINGLE_PROCESS
+        self.columns = ALL_COLUMNS
         self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
 
     @abstractmethod
@@ -36,22 +35,14 @@ class FrozenEncoder(TextEncoder[Texts, Tensor]):
     def project(self, texts: Texts) -> Float[Tensor, "texts dim"]:
         """Compute B V; its first columns are those of a narrower encoder."""
 
-    def narrowed(self, dim: int) -> "FrozenEncoder[Texts]":
+    def narrowed(self, dim: int) -> "FrozenEncoder[Texts, Prepared]":
         """Return a copy with only the ``dim`` strongest directions."""
         narrow = type(self)(len(self.directions), dim, torch.Generator())
         narrow.load_state_dict(self.state_dict() | {"directions": self.directions[:, :dim]})
         return narrow
 
-    def divide(self, group: ProcessGroup) -> dict[str, int]:
+    def divide(self, columns: Columns) -> dict[str, int]:
         """Keep this process's columns of V, which are its columns of X."""
-        self.directions = self.directions[:, group.column_slice(self.dim)].clone()
-        self.group = group
+        self.directions = self.directions[:, columns.own(self.dim)].clone()
+        self.columns = columns
         return {"directions": 1}
-
-    def prepare(self, texts: Texts) -> Float[Tensor, "texts dim"]:
-        """Compute X, which is constant during training."""
-        return unit_rows(self.project(texts), self.group)
-
-    def forward(self, prepared: Float[Tensor, "texts dim"]) -> Float[Tensor, "texts dim"]:
-        """Return X unchanged."""
-        return prepared

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.errors import ConfigError
+from dmte.kernels.row_norms import unit_rows_
 from dmte.settings import ENCODER_TRAITS
 from dmte.text.frozen import FrozenEncoder
 from dmte.text.tfidf import strongest_directions
@@ -66,7 +67,7 @@ def encoder_input(
     return FeatureRows(features)
 
 
-class PrecomputedFeatures(FrozenEncoder[FeatureRows]):
+class PrecomputedFeatures(FrozenEncoder[FeatureRows, Tensor]):
     """X = F V with rows of length 1; zero until ``start`` is called."""
 
     def start(  # Features have no characters.
@@ -83,6 +84,14 @@ class PrecomputedFeatures(FrozenEncoder[FeatureRows]):
     def project(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
         """Compute F V."""
         return unit_features(texts.rows).to(self.directions.dtype) @ self.directions
+
+    def prepare(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
+        """Compute X, which is constant during training."""
+        return unit_rows_(self.project(texts), self.columns)
+
+    def forward(self, prepared: Float[Tensor, "vertices dim"]) -> Float[Tensor, "vertices dim"]:
+        """Return X unchanged."""
+        return prepared
 
 
 def unit_features(

@@ -14,6 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from dmte.kernels.row_norms import unit_rows_
+from dmte.kernels.sparse import CompressedRows
 from dmte.text.encoder import WordParts
 from dmte.text.frozen import FrozenEncoder
 from dmte.text.subwords import are_short, subword_matrix
@@ -25,7 +27,7 @@ NUM_ITERATIONS = 4
 float64."""
 
 
-class SpectralWords(FrozenEncoder[TokenizedTexts]):
+class SpectralWords(FrozenEncoder[TokenizedTexts, CompressedRows]):
     """X = B V with rows of length 1; zero until ``start`` is called."""
 
     rarities: Float[Tensor, " words"]
@@ -48,6 +50,24 @@ class SpectralWords(FrozenEncoder[TokenizedTexts]):
     def project(self, texts: TokenizedTexts) -> Float[Tensor, "texts dim"]:
         """Compute B V."""
         return torch.from_numpy(self.weigh(texts) @ self.directions.numpy())
+
+    def prepare(self, texts: TokenizedTexts) -> CompressedRows:
+        """Build B."""
+        return CompressedRows.from_scipy(self.weigh(texts), self.directions.dtype)
+
+    def forward(self, prepared: CompressedRows) -> Float[Tensor, "texts dim"]:
+        """Compute X."""
+        return unit_rows_(prepared.times(self.directions), self.columns)
+
+    def drop_words(
+        self,
+        texts: TokenizedTexts,  # noqa: ARG002
+        prepared: CompressedRows,
+        share: float,
+        generator: torch.Generator,
+    ) -> CompressedRows:
+        """Drop each word of a text, with all its occurrences, with probability ``share``."""
+        return prepared.dropout(share, generator)
 
     def word_parts(self, texts: TokenizedTexts) -> WordParts:
         """Return V, and B with each row divided by the length of that row of B V."""

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from dmte.distributed.group import ProcessGroup
+from dmte.distributed.columns import Columns
 from dmte.kernels.sparse import SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
 from dmte.text.encoder import TextEncoder, WordParts
@@ -32,9 +32,9 @@ class WordAverage(TextEncoder[TokenizedTexts, SparseMatrix]):
         """Compute B E_w."""
         return prepared @ self.words
 
-    def divide(self, group: ProcessGroup) -> dict[str, int]:
+    def divide(self, columns: Columns) -> dict[str, int]:
         """Keep this process's columns of E_w, which are its columns of X."""
-        self.words = nn.Parameter(self.words.detach()[:, group.column_slice(self.dim)].clone())
+        self.words = nn.Parameter(self.words.detach()[:, columns.own(self.dim)].clone())
         return {"words": 1}
 
     def word_parts(self, texts: TokenizedTexts) -> WordParts:

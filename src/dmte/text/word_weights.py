@@ -39,11 +39,21 @@ class LearnedWeights(TextEncoder[TokenizedTexts, SparseMatrix]):
     def forward(self, prepared: SparseMatrix) -> Float[Tensor, "texts dim"]:
         """Compute X."""
         weighed = self.emphasis.exp().unsqueeze(1) * self.words.directions
-        return unit_rows(prepared @ weighed, self.words.group)
+        return unit_rows(prepared @ weighed, self.words.columns)
+
+    def drop_words(
+        self,
+        texts: TokenizedTexts,  # noqa: ARG002
+        prepared: SparseMatrix,
+        share: float,
+        generator: torch.Generator,
+    ) -> SparseMatrix:
+        """Drop each word of a text, with all its occurrences, with probability ``share``."""
+        return prepared.dropout(share, generator)
 
     def fold_weights(self) -> SpectralWords:
         """Return a spectral encoder with e^θ multiplied into the IDF; V is shared."""
-        shared = (self.words.directions, self.words.group)
+        shared = (self.words.directions, self.words.columns)
         folded = deepcopy(self.words, {id(one): one for one in shared})
         folded.rarities *= self.emphasis.detach().exp()
         return folded

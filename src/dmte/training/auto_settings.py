@@ -14,11 +14,13 @@ from typing import Any, NamedTuple, TypeAlias
 import torch
 from torch.nn.functional import normalize
 
+from dmte.diffusion.hop_tables import hop_tables
 from dmte.distributed.group import ProcessGroup
 from dmte.errors import ConfigError, TrainingError
+from dmte.kernels.pair_scores import dot_products
 from dmte.metrics import NOISE, PairScores, auc, auc_difference_error
 from dmte.model.assemble import combine_scores, scale_scores
-from dmte.model.build import build_model, embed_network
+from dmte.model.build import build_model
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
 from dmte.text import (
@@ -57,7 +59,7 @@ class Plan:
     vocabulary: Vocabulary
     texts: EncoderInput
     """The encoder's input for every vertex."""
-    start: FrozenEncoder[Any] | None
+    start: FrozenEncoder[Any, Any] | None
     """The own columns of a frozen encoder; None for a learned one."""
     learns: bool
     """Whether there are enough validation edges to train on frozen texts."""
@@ -202,7 +204,7 @@ def spectral_start(
     splits: Sequence[Split],
     texts: EncoderInput,
     seed: int,
-) -> FrozenEncoder[Any]:
+) -> FrozenEncoder[Any, Any]:
     """Return the encoder with its directions; validation AUC chooses ``dim`` if it is None.
 
     Raises:
@@ -221,15 +223,17 @@ def spectral_start(
     folds = [(train, validation) for train, validation in splits if validation is not None]
     if not folds:
         return widest.narrowed(min(DEFAULT_WIDTH, widest.dim))
-    none_linked = torch.empty(0, dtype=torch.int64)
     projected = widest.project(texts)
     found = dict.fromkeys(widths, 0.0)
     for width in widths:
         model = build_model(settings.with_half(width), 0, 0, seed)
         narrow = normalize(projected[:, :width])
         for train, pairs in folds:
-            vectors = embed_network(model, train, narrow, none_linked)
-            found[width] += auc(vectors.score(pairs.edges), vectors.score(pairs.non_edges))
+            transition = model.transition_of(train.adjacency())
+            with torch.no_grad():
+                text = model.combine(hop_tables(transition.rows, narrow, model.num_hops))
+                scores = dot_products(model.mix(text), pairs.pairs())
+            found[width] += auc(scores[: len(pairs.edges)], scores[len(pairs.edges) :])
     # max returns the first, smallest width among equals.
     return widest.narrowed(max(found, key=lambda width: found[width]))
 
@@ -240,7 +244,7 @@ def divided_start(
     texts: EncoderInput,
     seed: int,
     group: ProcessGroup,
-) -> FrozenEncoder[Any]:
+) -> FrozenEncoder[Any, Any]:
     """Return the own columns of the encoder, which rank zero computes and scatters.
 
     Other processors could compute other signs or choose another width.
@@ -252,7 +256,7 @@ def divided_start(
     if group.size == 1 and found is not None:
         return found
     width = int(group.broadcast_string("" if found is None else str(found.dim)))
-    own: FrozenEncoder[Any] = ENCODERS[settings.encoder](  # type: ignore[assignment]
+    own: FrozenEncoder[Any, Any] = ENCODERS[settings.encoder](  # type: ignore[assignment]
         texts.vocabulary_size, width, torch.Generator()
     )
     axes = own.divide(group)

@@ -99,7 +99,7 @@ def save_checkpoint(run: TrainingRun, folder: Path) -> None:
     for fold in run.folds:
         held = (fold.parameters(), _optimizer_state(fold), fold.best.parameters or {})
         for what, tables in zip(KINDS, held, strict=True):
-            whole = _gathered(fold.model, tables, run.settings.half)
+            whole = _gathered(fold, tables, run.settings.half)
             if run.group.is_rank_zero:
                 parts[f"{what}-{fold.number}.safetensors"] = encode_tensors(whole)
     card = f"# A dmte checkpoint\n\nAfter epoch {run.epoch}.\n"
@@ -172,10 +172,10 @@ def _read_own(folder: Path, what: str, fold: Fold, width: int) -> dict[str, Tens
     """Return the columns (or rows) of a fold's tables that belong to this process."""
     name = f"{what}-{fold.number}.safetensors"
     tables = decode_tensors(read_parts(folder, [name])[name])
-    model = fold.model
-    if model.group.size == 1:
+    model, group = fold.model, fold.group
+    if group.size == 1:
         return tables
-    own = model.group.column_slice(width)
+    own = group.own(width)
     return {
         name: table.narrow(axis, own.start, own.stop - own.start).clone()
         if (axis := _axis(model, name, table)) is not None
@@ -184,12 +184,12 @@ def _read_own(folder: Path, what: str, fold: Fold, width: int) -> dict[str, Tens
     }
 
 
-def _gathered(model: DiffusionMaps, tables: dict[str, Tensor], width: int) -> dict[str, Tensor]:
+def _gathered(fold: Fold, tables: dict[str, Tensor], width: int) -> dict[str, Tensor]:
     """Return the undivided tables on rank zero, and nothing on other processes."""
     whole = {
         name: table
-        if (axis := _axis(model, name, table)) is None
-        else model.group.gather(table, width, axis)
+        if (axis := _axis(fold.model, name, table)) is None
+        else fold.group.collect(table, width, axis)
         for name, table in sorted(tables.items())  # All processes send in the same order.
     }
     return {name: table for name, table in whole.items() if table is not None}

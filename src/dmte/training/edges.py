@@ -8,6 +8,7 @@ negatives, since no score and no walk reaches them.
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import scipy.sparse as sp
 import torch
@@ -24,22 +25,48 @@ MAX_UNLINKED = 5000
 """Maximum number of vertices without edges in training."""
 
 MIN_BATCH_SIZE, MAX_STEPS = 8192, 50
-"""Smallest automatic batch size, and maximum number of automatic steps per epoch."""
+"""Smallest automatic batch size, and maximum number of automatic steps per epoch, if every step
+propagates the whole graph."""
+
+TABLE_BATCH_SIZE = 2048
+"""Automatic batch size of steps that read rows of hop tables."""
 
 HIDDEN_FRACTION = 0.2
-"""Maximum fraction of edges hidden from P per step (tuned by hand)."""
+"""Maximum fraction of edges hidden from P (tuned by hand)."""
+
+MAX_ROUND_EDGES, MAX_EPOCH_EDGES = 1 << 17, 1 << 18
+"""Maximum numbers of edges of a round and of an epoch if X is fixed. The model has few parameters,
+so that an epoch of a large network need not use all edges."""
 
 
-def edges_per_step(settings: Settings, num_edges: int) -> int:
-    """Return the maximum number of edges that a step scores.
+class StepSizes(NamedTuple):
+    """The maximum numbers of edges of a step, a round and an epoch."""
 
-    >>> [edges_per_step(Settings(), number) for number in (100, 50_000, 5_000_000)]
-    [20, 8192, 100000]
+    batch: int
+    round: int
+    epoch: int
+
+
+def step_sizes(settings: Settings, num_edges: int) -> StepSizes:
+    """Return the sizes for a number of edges.
+
+    >>> [step_sizes(Settings(), number) for number in (100, 50_000)]
+    [StepSizes(batch=20, round=20, epoch=100), StepSizes(batch=2048, round=10000, epoch=50000)]
+    >>> step_sizes(Settings(), 5_000_000)
+    StepSizes(batch=2048, round=131072, epoch=262144)
     """
-    size = settings.batch_size or max(MIN_BATCH_SIZE, math.ceil(num_edges / MAX_STEPS))
-    if not settings.hide_supervised:
-        return size
-    return min(size, max(1, int(HIDDEN_FRACTION * num_edges)))
+    if settings.has_frozen_encoder:
+        batch = settings.batch_size or TABLE_BATCH_SIZE
+        widest, epoch = settings.round_edges or MAX_ROUND_EDGES, MAX_EPOCH_EDGES
+    else:
+        batch = settings.batch_size or max(MIN_BATCH_SIZE, math.ceil(num_edges / MAX_STEPS))
+        widest, epoch = settings.round_edges or batch, num_edges
+    if settings.hide_supervised:
+        widest = min(widest, max(1, int(HIDDEN_FRACTION * num_edges)))
+    elif not settings.has_frozen_encoder:
+        widest = num_edges
+    epoch = min(epoch, num_edges)
+    return StepSizes(min(batch, widest), widest, epoch)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

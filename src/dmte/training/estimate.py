@@ -27,8 +27,8 @@ from dmte.settings import Settings
 from dmte.text import ENCODERS, tokenized
 from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
 from dmte.training.auto_settings import WIDTHS, auto_letters, auto_word_weights, num_folds
-from dmte.training.edges import MAX_UNLINKED, edges_per_step
-from dmte.training.fold import MAX_NEGATIVE_POOL, samples_all_vertices
+from dmte.training.edges import MAX_UNLINKED, step_sizes
+from dmte.training.fold import samples_all_vertices
 from dmte.training.validation import num_validation_edges
 
 FLOAT_BYTES = 4
@@ -166,11 +166,11 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     halves = 2 if settings.structure else 1
     # For the backward pass, each hop stores P^h X and the output of an activation.
     of_hops = settings.hops * ACTIVATIONS[settings.activation].tables_per_hop
-    directed = 2 * min(edges_per_step(settings, sizes.edges), sizes.edges)
+    directed = 2 * min(step_sizes(settings, sizes.edges).batch, sizes.edges)
     tables = (of_hops + (21 if settings.structure else 11)) * sizes.members * width
-    if samples_all_vertices(settings) and sizes.members > MAX_NEGATIVE_POOL:
+    if samples_all_vertices(settings) and sizes.members > 4096:
         # After diffusion only scored vertices continue; selecting them takes memory too.
-        scored_vertices = min(sizes.members, directed + MAX_NEGATIVE_POOL)
+        scored_vertices = min(sizes.members, directed + 4096)
         tables = ((of_hops + 6) * sizes.members + 9 * scored_vertices) * width
     scored = min(CHUNK, directed)
     gathered = scored * (2 + settings.num_negatives) * halves * width

@@ -1,12 +1,12 @@
 """One training on a split into training and validation edges.
 
-A step propagates the whole graph once, since a vertex's row serves many edges, and then scores a
-large batch. Batches, negatives and dropped words depend only on the seed, the fold and the epoch,
-so all processes of a group draw the same. Each process scores its own columns. After the scores
-are summed, all processes have the same loss.
+An epoch drops some words and is divided into rounds. A round removes some edges from P, computes
+the hop tables if X is fixed, and scores these edges in several steps (``training.rounds``).
+Batches, negatives and dropped words depend only on the seed, the fold and the epoch, so all
+processes of a group draw the same.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -15,28 +15,26 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.diffusion.random_projection import walk_features
+from dmte.distributed.columns import ALL_COLUMNS
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.errors import TrainingError
 from dmte.kernels.adam import Adam
 from dmte.kernels.pair_scores import dot_products
 from dmte.kernels.sparse import SparseMatrix
 from dmte.metrics import PairScores, auc
-from dmte.model.assemble import combine_halves, degrees, length_products
-from dmte.model.build import build_model, embed_halves
+from dmte.model.assemble import degrees, length_products
+from dmte.model.build import build_model, structure_half
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
 from dmte.text import EncoderInput, FrozenEncoder, LearnedWeights, SpectralWords
-from dmte.training.edges import SupervisedEdges, edges_per_step, sample_unlinked
+from dmte.training.batch_scores import Batch, BatchScorer
+from dmte.training.edges import StepSizes, SupervisedEdges, sample_unlinked, step_sizes
 from dmte.training.negative_sampling import NegativeSampler
-from dmte.training.objective import LOSSES, Scores, score_edges, weighted_sum
-from dmte.training.validation import Best, ValidationEdges
-
-MAX_NEGATIVE_POOL = 4096
-"""Number of vertices that the negatives of a step are drawn from, if all vertices may be drawn.
-A step then computes fewer rows of a large network: on DBLP it takes half the time, with the same
-AUC (97.8 on a fifth of the training edges, 55 %)."""
+from dmte.training.objective import LOSSES, weighted_sum
+from dmte.training.rounds import PropagatedTexts, TabulatedTexts, TextRows
+from dmte.training.validation import Best, ValidationEdges, score_validation
 
 EMPHASIS = "encoder.emphasis"
 """Parameter name of the word weights."""
@@ -81,15 +79,18 @@ class Fold:
         self.settings, self.seed, self.number = settings, seed, number
         self.group, self.dtype = group, dtype
         self.best = Best()
-        self._samples_all_vertices = samples_all_vertices(settings)
-        self.edges = SupervisedEdges.of(
-            self.train, sample_unlinked(self.train, seed) if self._samples_all_vertices else None
-        )
+        unlinked = sample_unlinked(self.train, seed) if samples_all_vertices(settings) else None
+        self.edges = SupervisedEdges.of(self.train, unlinked)
+        columns = group if group.size > 1 else ALL_COLUMNS
         num_linked = len(self.edges.members)
-        self.model = build_model(settings, vocabulary_size, num_linked, seed, group).to(dtype)
+        self.model = build_model(settings, vocabulary_size, num_linked, seed, columns).to(dtype)
         self.optimizer = _optimizer_of(self.model, settings)
+        self._features: Tensor | None = None
+        """X during an epoch, if it is fixed."""
+        self._validation_texts: TextRows | None = None
+        """The rows of the validation pairs, if they are constant."""
 
-    def start_from(self, encoder: FrozenEncoder[Any]) -> None:
+    def start_from(self, encoder: FrozenEncoder[Any, Any]) -> None:
         """Use this frozen encoder, with word weights of this fold if they are learned."""
         self.model.encoder = (
             LearnedWeights(encoder)
@@ -103,20 +104,22 @@ class Fold:
 
         ``prepared`` holds the texts of all vertices, as the encoder prepared them.
         """
-        once = self.group.share_on_host
-        self._all_texts, model = prepared, self.model
+        once, model, members = self.group.share_on_host, self.model, self.edges.members
+        self._all_texts, self._words = prepared, texts.select(members)
         if self.validation_edges is not None:
             whole = self.train.adjacency()
             self._whole_transition = once(model.transition_of(whole, self.dtype))
-        self._words = texts.select(self.edges.members)
-        read = model.encoder.prepare(self._words)
-        self._texts = once(read) if isinstance(read, SparseMatrix) else read
+        self._all_words = prepared
+        if len(members) < self.train.num_vertices:
+            read = model.encoder.prepare(self._words)
+            self._all_words = once(read) if isinstance(read, SparseMatrix) else read
+        self._texts = self._all_words
         self.edges = once(self.edges)
-        if self.settings.hide_supervised:
-            self._entries = once(self.edges.template())
-        else:
+        self._template = once(self.edges.template())
+        if not self.settings.hide_supervised:
             self._transition = once(model.transition_of(self.edges.adjacency(), self.dtype))
         self.sampler = NegativeSampler(self._noise())
+        self._scorer = BatchScorer(model, self._template, self.group, self.settings.half)
 
     def _noise(self) -> Float[Tensor, " members"]:
         """Return the probability of every member as a negative, up to a factor."""
@@ -128,14 +131,18 @@ class Fold:
         return noise
 
     @property
-    def batch_size(self) -> int:
-        """Maximum number of edges that a step scores."""
-        return edges_per_step(self.settings, len(self.edges))
+    def sizes(self) -> StepSizes:
+        """Maximum numbers of edges of a step, a round and an epoch."""
+        return step_sizes(self.settings, len(self.edges))
 
     @property
     def has_stopped(self) -> bool:
         """Whether early stopping has ended this fold."""
         return self.best.checks_without_improvement >= self.settings.patience
+
+    @property
+    def _learns_word_weights(self) -> bool:
+        return isinstance(self.model.encoder, LearnedWeights)
 
     def train_epoch(self, epoch: int) -> Float[Tensor, " parts"]:
         """Take a step per batch and return the mean loss of every part.
@@ -147,10 +154,10 @@ class Fold:
         order = torch.randperm(len(self.edges), generator=self._generator("order", epoch))
         negatives = self._generator("negatives", epoch)
         total, total_weight = torch.zeros(()), 0.0
-        for batch in order.split(self.batch_size):
-            parts, weight = self.step(batch, negatives)
-            self._check_finite(epoch, "the loss", is_finite=bool(parts.isfinite().all()))
-            total, total_weight = total + parts * weight, total_weight + weight
+        for hidden in order[: self.sizes.epoch].split(self.sizes.round):
+            for parts, weight in self.train_round(hidden, negatives):
+                self._check_finite(epoch, "the loss", is_finite=bool(parts.isfinite().all()))
+                total, total_weight = total + parts * weight, total_weight + weight
         is_finite = all(bool(p.detach().isfinite().all()) for p in self.model.parameters())
         is_finite = not self.group.any(found=not is_finite)  # Columns differ between processes.
         self._check_finite(epoch, "a parameter", is_finite=is_finite)
@@ -158,51 +165,66 @@ class Fold:
 
     def drop_words(self, epoch: int) -> None:
         """Apply the word dropout of an epoch to the texts."""
+        encoder = self.model.encoder
         if share := self.settings.word_dropout:
-            words = self._words.dropout_words(share, self._generator("words", epoch))
-            self._texts = self.model.encoder.prepare(words)
+            generator = self._generator("words", epoch)
+            self._texts = encoder.drop_words(self._words, self._all_words, share, generator)
+        if share or self._learns_word_weights:
+            self._features = None
+
+    def train_round(
+        self, hidden: Int[Tensor, " hidden"], generator: torch.Generator
+    ) -> Iterator[tuple[Float[Tensor, " parts"], float]]:
+        """Score the edges ``hidden`` in steps; yield the loss of every part and Σ s_ij of each."""
+        kind = self.settings.transition
+        transition = (
+            self._template.transition(kind, without=hidden, dtype=self.dtype)
+            if self.settings.hide_supervised
+            else self._transition
+        )
+        batches = [self._batch(part, generator) for part in hidden.split(self.sizes.batch)]
+        scored = torch.cat([batch.ends() for batch in batches])
+        texts = self._text_rows(self._texts, transition, scored)
+        for batch in batches:
+            yield self.step(batch, texts, transition)
+            if isinstance(texts, TabulatedTexts):
+                texts.detach()
+
+    def _batch(self, numbers: Int[Tensor, " batch"], generator: torch.Generator) -> Batch:
+        edges, count = self.edges.directed(numbers), self.settings.num_negatives
+        if self.settings.share_negatives:
+            return Batch(edges, self.sampler.draw_shared(count, generator))
+        return Batch(edges, self.sampler.draw(edges.source, edges.target, count, generator))
+
+    def _text_rows(
+        self, texts: Any, transition: SparseMatrix, vertices: Int[Tensor, " scored"]
+    ) -> TextRows:
+        """Return what the steps of a round read. Word weights have a gradient once per epoch."""
+        if not self.settings.has_frozen_encoder:
+            return PropagatedTexts(self.model, texts, transition)
+        features = self._features  # Of the epoch's words.
+        if features is None:
+            features = self.model.text_features(texts)
+            self._features = features.detach()
+        return TabulatedTexts.of(self.model, features, transition, vertices)
 
     def step(
-        self, batch: Int[Tensor, " batch"], generator: torch.Generator
+        self, batch: Batch, texts: TextRows, transition: SparseMatrix
     ) -> tuple[Float[Tensor, " parts"], float]:
-        """Take a step of Adam on the edges ``batch``; return the loss of every part and Σ s_ij."""
-        settings, edges = self.settings, self.edges.directed(batch)
-        if settings.hide_supervised:
-            kind = settings.transition
-            transition = self._entries.transition(kind, without=batch, dtype=self.dtype)
-        else:
-            transition = self._transition
-        sampler = self.sampler
-        if self._samples_all_vertices:
-            sampler = sampler.among(MAX_NEGATIVE_POOL, generator)
-        negatives = sampler.draw(edges.source, edges.target, settings.num_negatives, generator)
-        scores = self._scores(transition, edges.source, edges.target, negatives)
-        weights = self.edges.relative(edges.weights, self.dtype)
-        parts = LOSSES[settings.loss](scores, weights, settings.sharpness)
-        loss = weighted_sum(parts, settings.objective)
+        """Take a step of Adam on the edges of a batch; return the loss of every part and Σ s_ij."""
+        settings, shared = self.settings, self.model.shared_parameters()
+        weights = self.edges.relative(batch.edges.weights, self.dtype)
+        scores = self._scorer.score(batch, texts, transition)
+        own = self.edges.relative(self._scorer.share(batch).edges.weights, self.dtype)
+        parts = LOSSES[settings.loss](scores, own, settings.sharpness)
+        if len(own) < len(weights):  # A share may be empty.
+            parts = parts * (own.sum() / weights.sum()) if len(own) else scores.positive.sum(dim=1)
         self.optimizer.zero_grad()
-        loss.backward()
-        self.group.add_gradients(self.model.shared_parameters())
+        weighted_sum(parts, settings.objective).backward()
+        self.group.add_gradients(shared)
         self.optimizer.step()
-        return parts.detach(), float(weights.sum())
-
-    def _scores(
-        self,
-        transition: SparseMatrix,
-        source: Int[Tensor, " batch"],
-        target: Int[Tensor, " batch"],
-        negatives: Int[Tensor, "batch negatives"],
-    ) -> Scores:
-        """Return the scores, summed over the columns of all processes."""
-        rows, num_members = None, len(self.edges.members)
-        if self.model.exchanges_rows or (
-            self._samples_all_vertices and num_members > MAX_NEGATIVE_POOL
-        ):
-            ends = torch.cat([source.unsqueeze(1), target.unsqueeze(1), negatives], dim=1)
-            rows, ends = _numbered(ends, num_members)
-            source, target, negatives = ends[:, 0], ends[:, 1], ends[:, 2:]
-        halves = self.model(self._texts, transition, rows)
-        return score_edges(halves, source, target, negatives, self.group)
+        parts = parts.detach()
+        return self.group.sum(parts) if self.model.mixes_columns else parts, float(weights.sum())
 
     def validate(self, epoch: int) -> None:
         """Score the validation edges, if there are any, and store the best parameters."""
@@ -217,17 +239,22 @@ class Fold:
 
     def _score_validation(self, validation: ValidationEdges) -> list[Float[Tensor, " pairs"]]:
         """Return the scores of the validation edges and non-edges."""
-        scored = [validation.edges, validation.non_edges]
-        # Usually few vertices occur in validation pairs; multiply only those by M.
-        rows, numbers = _numbered(torch.cat(scored), self.train.num_vertices)
-        text, structure = embed_halves(
-            self.model, self._all_texts, self._whole_transition, self.edges.members, rows
-        )
-        vectors = combine_halves(text, structure)
-        return [
-            self.group.sum(dot_products(vectors, pairs))
-            for pairs in numbers.split([len(pairs) for pairs in scored])
-        ]
+        model, pairs = self.model, validation.pairs()
+        texts = self._validation_texts or self._texts_of_pairs(pairs)
+        if isinstance(texts, TabulatedTexts) and not self._learns_word_weights:
+            self._validation_texts = texts
+        structure = structure_half(model, self.train.num_vertices, self.edges.members)
+        scores = score_validation(pairs, model, texts, structure, self.group)
+        return list(scores.split([len(validation.edges), len(validation.non_edges)]))
+
+    @torch.no_grad()
+    def _texts_of_pairs(self, pairs: Int[Tensor, "pairs 2"]) -> TextRows:
+        """Return rows of texts diffused over all training edges."""
+        model, transition = self.model, self._whole_transition
+        if not self.settings.has_frozen_encoder:
+            return PropagatedTexts(model, self._all_texts, transition)
+        features = model.text_features(self._all_texts)
+        return TabulatedTexts.of(model, features, transition, pairs.flatten())
 
     def validation_scores(self, *, by_walks: bool) -> ValidationScores | None:
         """Return the scores of the validation pairs with the best parameters, if there are any.
@@ -278,15 +305,6 @@ class Fold:
             if rate in used
         )
         return f"{', '.join(most)} or {last}" if most else last
-
-
-def _numbered(
-    vertices: Int[Tensor, "some more"], num_vertices: int
-) -> tuple[Int[Tensor, " rows"], Int[Tensor, "some more"]]:
-    """Return the distinct vertices, ascending, and the position of every vertex among them."""
-    occurs = torch.zeros(num_vertices, dtype=torch.int64)
-    occurs[vertices] = 1
-    return occurs.nonzero().flatten(), (occurs.cumsum(0) - 1)[vertices]
 
 
 def _optimizer_of(model: DiffusionMaps, settings: Settings) -> Adam:

@@ -35,19 +35,20 @@ class NegativeSampler:
         self.noise = noise
         self._ends = noise.cumsum(0)
 
-    def among(self, size: int, generator: torch.Generator) -> "NegativeSampler":
-        """Return a sampler of ``size`` random vertices in the same proportions.
+    def draw_shared(
+        self, num_negatives: int, generator: torch.Generator
+    ) -> Int[Tensor, " negatives"]:
+        """Return different vertices, at most ``num_negatives``, as negatives of many edges.
 
-        >>> sampler = NegativeSampler(torch.ones(1000))
-        >>> int((sampler.among(10, torch.Generator()).noise > 0).sum())
-        10
+        >>> NegativeSampler(torch.tensor([0.0, 1.0, 1.0, 1.0])).draw_shared(9, torch.Generator())
+        tensor([1, 2, 3])
         """
-        if size >= len(self.noise):
-            return self
-        chosen = torch.randperm(len(self.noise), generator=generator)[:size]
-        noise = torch.zeros_like(self.noise)
-        noise[chosen] = self.noise[chosen]
-        return NegativeSampler(noise)
+        if num_negatives >= len(self.noise):
+            return self.noise.nonzero().flatten()
+        point = torch.rand(num_negatives, generator=generator, dtype=torch.float64)
+        drawn = torch.searchsorted(self._ends, point * self._ends[-1], right=True)
+        distinct: Tensor = drawn.clamp(max=len(self.noise) - 1).unique()
+        return distinct
 
     def draw(
         self,

@@ -22,10 +22,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
+from dmte.distributed.columns import ALL_COLUMNS, Columns
 from dmte.kernels.pair_scores import score_pairs
 from dmte.model.diffusion_maps import Halves
 from dmte.settings import PARTS, ObjectiveWeights
+
+SOFTMAX_WEIGHT = 0.3
+"""μ, the weight of the softmax in the ranking loss (docs/recipe.md)."""
 
 
 class Scores(NamedTuple):
@@ -34,30 +37,37 @@ class Scores(NamedTuple):
     positive: Float[Tensor, "parts batch"]
     """v_i · v_j."""
     negative: Float[Tensor, "parts batch negatives"]
-    """v_k · v_j."""
+    """v_k · v_j, or -∞ where k is not a negative of the edge."""
 
 
 def score_edges(
     halves: Halves,
     source: Int[Tensor, " batch"],
     target: Int[Tensor, " batch"],
-    negatives: Int[Tensor, "batch negatives"],
-    group: ProcessGroup = SINGLE_PROCESS,
+    negatives: Int[Tensor, "batch negatives"] | Int[Tensor, " negatives"],
+    columns: Columns = ALL_COLUMNS,
 ) -> Scores:
     """Return the scores of all four parts, or of ``text_text`` alone without a structure half.
 
-    They are summed over the columns of all processes of a group.
+    ``negatives`` are those of each edge, or the same for all edges. Scores are summed over the
+    columns of all processes.
     """
-    predicted = torch.cat([source.unsqueeze(1), negatives], dim=1)
     if halves.structure is None or halves.diffused_structure is None:
-        scores = score_pairs((halves.text,), (halves.text,), predicted, target)
-        by_part = group.sum(scores).flatten(2)
+        lefts: tuple[Tensor, ...] = (halves.text,)
+        rights = lefts
     else:
         lefts, rights = (halves.text, halves.structure), (halves.text, halves.diffused_structure)
-        scores = group.sum(score_pairs(lefts, rights, predicted, target))
-        text_text, text_structure, structure_text, both_structure = scores.flatten(2).unbind(2)
-        by_part = torch.stack([text_text, both_structure, structure_text, text_structure], dim=2)
-    ordered = by_part.permute(2, 0, 1)
+    predicted = source.unsqueeze(1)
+    if negatives.ndim == 2:
+        predicted = torch.cat([predicted, negatives], dim=1)
+    scores = columns.sum(score_pairs(lefts, rights, predicted, target)).flatten(2)
+    if negatives.ndim == 1:
+        products = [(right @ left[negatives].T)[target] for left in lefts for right in rights]
+        scores = torch.cat([scores, columns.sum(torch.stack(products, dim=2))], dim=1)
+    if len(lefts) > 1:
+        text_text, text_structure, structure_text, both_structure = scores.unbind(2)
+        scores = torch.stack([text_text, both_structure, structure_text, text_structure], dim=2)
+    ordered = scores.permute(2, 0, 1)
     return Scores(ordered[:, :, 0], ordered[:, :, 1:])
 
 
@@ -72,10 +82,16 @@ def ranking_losses(
 ) -> Float[Tensor, " parts"]:
     """Return the loss of each part if an edge only has to score above its negatives.
 
-    -Σ s_ij mean_k log σ(τ (v_i · v_j - v_k · v_j)) / Σ s_ij
+    -Σ s_ij (mean_k log σ(τ (v_i · v_j - v_k · v_j)) + μ log softmax_k(τ v · v_j)_i) / Σ s_ij
+
+    The softmax is over i and the negatives. It gives the negatives closest to j most of the weight,
+    and so improves the top of a ranking.
     """
-    ahead = sharpness * (scores.positive.unsqueeze(2) - scores.negative)
-    return -(logsigmoid(ahead).mean(dim=2) @ edge_weights) / edge_weights.sum()
+    positive, negative = sharpness * scores.positive.unsqueeze(2), sharpness * scores.negative
+    total = torch.cat([positive, negative], dim=2).logsumexp(dim=2)
+    gained = logsigmoid(positive - negative).mean(dim=2)
+    gained = gained + SOFTMAX_WEIGHT * (positive.squeeze(2) - total)
+    return -(gained @ edge_weights) / edge_weights.sum()
 
 
 LOSSES: Mapping[str, Callable[[Scores, Tensor, float], Tensor]] = MappingProxyType(

@@ -12,8 +12,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from dmte.diffusion.random_projection import walk_features
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
@@ -22,7 +24,7 @@ from dmte.errors import ConfigError
 from dmte.kernels.sparse import SparseMatrix
 from dmte.metrics import PairScores
 from dmte.model.assemble import Assembly, combine_scores, degrees
-from dmte.model.build import build_model, embed_halves
+from dmte.model.build import build_model, structure_half
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import EpochRecord
 from dmte.model.trained_model import TrainedModel
@@ -210,13 +212,11 @@ class TrainingRun:
             texts = model.encoder.prepare(self.vocabulary.encode(self.network.texts))
         adjacency = self.network.adjacency()
         transition = model.transition_of(adjacency, self.dtype)
-        text, structure = (
-            None if half is None else self.group.gather(half, self.settings.half)
-            for half in embed_halves(model, texts, transition, members)
-        )
+        text = self._collect_text(model, texts, transition)
+        own = structure_half(model, self.network.num_vertices, members)
         if settings.structure_share:
             own = walk_features(adjacency, settings.half, self.seed, self.group, self.dtype)
-            structure = self.group.gather(own, settings.half)
+        structure = None if own is None else self.group.collect(own, settings.half)
         whole = self._gather_model(model)
         if whole is None or text is None:
             return None
@@ -230,6 +230,18 @@ class TrainingRun:
             Embedding(self.network.ids, vectors, text.shape[1]),
             tuple(self.history),
         )
+
+    @torch.no_grad()
+    def _collect_text(
+        self, model: DiffusionMaps, texts: Any, transition: SparseMatrix
+    ) -> Tensor | None:
+        """Return V_t of all vertices on rank zero, and None on other processes."""
+        group, width = self.group, self.settings.half
+        own = model.text_columns(texts, transition)
+        if not model.mixes_columns:
+            return group.collect(own, width)
+        counts = [part.stop - part.start for part in group.shares(len(own))]
+        return group.collect(model.mix(group.gather(own, counts, width)), len(own), 0)
 
     def _chosen_settings(self) -> Settings:
         """Return the settings with structure share and degree power chosen by validation scores."""
@@ -260,7 +272,7 @@ class TrainingRun:
         if self.group.size == 1:
             return model
         tables = {
-            name: self.group.gather(table, self.settings.half, model.axes[name])
+            name: self.group.collect(table, self.settings.half, model.axes[name])
             if name in model.axes
             else table
             for name, table in model.state_dict().items()
