@@ -45,7 +45,7 @@ def kinds(monkeypatch: pytest.MonkeyPatch) -> dict[str, TransitionKind]:
     """Two more kinds of P: a lazy walk, and the symmetric one by another name."""
     more = {
         "lazy": TransitionKind(
-            loops=np.full_like, rows=lambda sums: 1.0 / sums, columns=np.ones_like
+            loops=torch.full_like, rows=torch.reciprocal, columns=torch.ones_like
         ),
         "same": TRANSITIONS["symmetric"],
     }

@@ -139,3 +139,21 @@ def test_num_entries_counts_the_stored_entries() -> None:
     dense = random_dense(5, 7)
     assert sparse_of(dense).num_entries == sparse_of(dense).transpose().num_entries
     assert sparse_of(dense).num_entries == int((dense != 0).sum())
+
+
+def test_chosen_rows_are_those_of_the_dense_matrix() -> None:
+    dense = torch.arange(12.0, dtype=torch.float64).view(4, 3) % 5
+    rows = torch.tensor([3, 0, 3])
+    found = sparse_of(dense).rows.select(rows).times(torch.eye(3, dtype=torch.float64))
+    assert torch.equal(found, dense[rows])
+
+
+def test_dropout_drops_the_same_entries_from_rows_and_columns() -> None:
+    dense = features(40, 30).double().abs() + 1
+    found = sparse_of(dense).dropout(0.3, torch.Generator().manual_seed(0))
+    rows = found.rows.times(torch.eye(30, dtype=torch.float64))
+    columns = found.columns.times(torch.eye(40, dtype=torch.float64))
+    assert torch.equal(rows, columns.T)
+    assert torch.equal(found.rows.values[found.order], found.columns.values)
+    assert torch.equal(rows[rows != 0], dense[rows != 0])
+    assert 0.65 < float((rows != 0).double().mean()) < 0.75

@@ -81,7 +81,7 @@ def test_cosines_equal_those_of_the_exact_svd(dim: int, texts: Sequence[str]) ->
 
 def test_columns_beyond_the_rank_are_zero() -> None:
     encoder, vocabulary = started(dim=20)
-    found = encoder.prepare(vocabulary.encode(TEXTS))
+    found = encoder(encoder.prepare(vocabulary.encode(TEXTS)))
     assert found.shape == (6, 20)
     assert not found[:, 8:].any()
 
@@ -92,7 +92,7 @@ def test_narrowing_keeps_the_first_directions() -> None:
     assert narrow.dim == 2
     texts = vocabulary.encode(["red hen"])
     whole = weighted_row(wide, vocabulary, "red hen")
-    torch.testing.assert_close(narrow.prepare(texts)[0], normalize(whole[:2], dim=0))
+    torch.testing.assert_close(narrow(narrow.prepare(texts))[0], normalize(whole[:2], dim=0))
 
 
 def weighted_row(encoder: SpectralWords, vocabulary: Vocabulary, text: str) -> torch.Tensor:
@@ -105,7 +105,7 @@ def weighted_row(encoder: SpectralWords, vocabulary: Vocabulary, text: str) -> t
 
 def test_a_new_text_uses_the_idf_of_the_initial_texts() -> None:
     encoder, vocabulary = started(dim=4)
-    later = encoder.prepare(vocabulary.encode(["cat hen unheard"]))[0]
+    later = encoder(encoder.prepare(vocabulary.encode(["cat hen unheard"])))[0]
     torch.testing.assert_close(
         later, normalize(weighted_row(encoder, vocabulary, "cat hen"), dim=0)
     )

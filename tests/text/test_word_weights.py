@@ -39,7 +39,7 @@ def dense_value(encoder: SpectralWords, emphasis: torch.Tensor) -> torch.Tensor:
 def test_the_initial_output_is_that_of_the_spectral_encoder() -> None:
     encoder, texts = started()
     learner = LearnedWeights(encoder)
-    torch.testing.assert_close(learner(learner.prepare(texts)), encoder.prepare(texts))
+    torch.testing.assert_close(learner(learner.prepare(texts)), encoder(encoder.prepare(texts)))
 
 
 def test_weights_are_factors_on_the_idf_and_can_be_folded_into_it() -> None:
@@ -49,7 +49,7 @@ def test_weights_are_factors_on_the_idf_and_can_be_folded_into_it() -> None:
     slow = dense_value(encoder, learner.emphasis).float()
     torch.testing.assert_close(learner(learner.prepare(texts)), slow)
     folded = learner.fold_weights()
-    torch.testing.assert_close(folded.prepare(texts), slow)
+    torch.testing.assert_close(folded(folded.prepare(texts)), slow)
     assert list(folded.parameters()) == []
     assert set(folded.state_dict()) == {"directions", "rarities"}
 

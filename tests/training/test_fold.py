@@ -73,7 +73,7 @@ def test_a_step_has_the_losses_and_gradients_of_the_paper(*, directed: bool, hid
     network = weighted(directed=directed)
     settings = Settings.from_dict(SETTINGS.to_dict() | {"hide_supervised": hides})
     run = TrainingRun(network, settings, seed=0)
-    edges, batch = SupervisedEdges.of(network), torch.arange(run.folds[0].batch_size)
+    edges, batch = SupervisedEdges.of(network), torch.arange(run.folds[0].sizes.batch)
     scored = {frozenset(pair) for pair in edges.edges[batch].tolist()} if hides else set()
     adjacency = torch.zeros(
         len(run.folds[0].edges.members), len(run.folds[0].edges.members), dtype=torch.float64
@@ -110,7 +110,7 @@ def test_a_step_has_the_losses_and_gradients_of_the_paper(*, directed: bool, hid
         part(text, diffused),
     ]
     sum(a * loss for a, loss in zip(ALPHA, parts, strict=True)).backward()  # type: ignore[union-attr]
-    found, _ = run.folds[0].step(batch, generator_for(0, "test"))
+    ((found, _),) = run.folds[0].train_round(batch, generator_for(0, "test"))
     torch.testing.assert_close(found.double(), torch.stack(parts).detach(), rtol=1e-5, atol=1e-5)
     for name, parameter in run.folds[0].model.named_parameters():
         slow, fast = parameters[name].grad, parameter.grad

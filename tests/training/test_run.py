@@ -216,7 +216,7 @@ def test_parameters_that_overflow_in_the_last_step_raise(planted: TextualNetwork
         (
             Settings(word_weights=True),
             "a learning_rate below 0.01, a mixing_learning_rate below 0.001 "
-            "or a word_learning_rate below 0.05",
+            "or a word_learning_rate below 0.1",
         ),
         (
             Settings(word_weights=False, text_diffusion=False),
