@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from dmte.errors import NetworkError
+from dmte.network.formats.packed_columns import PackedColumns, batches_of
 from dmte.network.formats.source import Source
-from dmte.network.formats.table import LazyColumns, PackedColumns, Table, batches_of
+from dmte.network.formats.table import LazyColumns, Table
 from dmte.runtime.progress import track
 
 LISTS = ("results", "items", "works")
