@@ -7,6 +7,7 @@ import json
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
+from operator import itemgetter
 from typing import Any, TypeVar, overload
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -69,7 +70,7 @@ class PackedColumns:
     def add_records(self, lines: Sequence[int], records: Sequence[Mapping[str, object]]) -> None:
         """Add rows, given as records; a missing key is an empty cell."""
         names = dict.fromkeys(chain.from_iterable(records))
-        columns = LazyColumns(names, lambda name: [record.get(name) for record in records])
+        columns = LazyColumns(names, lambda name: _values(records, name))
         if len(names) * len(records) <= SPARSE * sum(map(len, records)):
             self.add(lines, columns)
         else:
@@ -106,7 +107,15 @@ def batches_of(rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[list[int], lis
     """Split numbered rows into batches of line numbers and rows."""
     numbered = iter(rows)
     while batch := [*islice(numbered, BATCH)]:
-        yield [line for line, _ in batch], [row for _, row in batch]
+        lines, found = zip(*batch, strict=True)
+        yield [*lines], [*found]
+
+
+def _values(records: Sequence[Mapping[str, object]], name: str) -> list[object]:
+    try:
+        return [*map(itemgetter(name), records)]
+    except KeyError:
+        return [record.get(name) for record in records]
 
 
 def _pack(cells: Sequence[object]) -> Sequence[object]:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from io import BufferedIOBase, BufferedReader
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO, NoReturn, cast
@@ -81,12 +82,15 @@ class Source:
         Raises:
             NetworkError: The file cannot be read or is not UTF-8 text, see ``text``.
         """
+        return chain.from_iterable(self._blocks_of_lines(newline))
+
+    def _blocks_of_lines(self, newline: str) -> Iterator[list[str]]:
         with self._compressed() as file, self._decompressed(file) as stream:
             size = max(1, file.seek(0, os.SEEK_END))
             file.seek(0)
             text = io.TextIOWrapper(cast("BinaryIO", stream), "utf-8-sig", newline=newline)
             while lines := self._next_lines(text):
-                yield from lines
+                yield lines
                 report(file.tell() / size)
 
     def blocks(self) -> Iterator[bytes]:
@@ -125,7 +129,7 @@ class Source:
             lines = text.readlines(BLOCK)
         except UnicodeDecodeError:
             self._raise_text_error()
-        if any("\0" in line for line in lines):
+        if "\0" in "".join(lines):
             self._raise_text_error()
         return lines
 

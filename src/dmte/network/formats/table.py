@@ -11,7 +11,7 @@ from decimal import Decimal
 from itertools import chain
 from numbers import Integral, Real
 from reprlib import Repr
-from typing import Any, SupportsFloat
+from typing import Any, SupportsFloat, TypeGuard
 
 from dmte.errors import NetworkError
 
@@ -133,10 +133,18 @@ def parse_ids(table: Table, column: str, what: str) -> list[str]:
 
 def parse_batch(table: Table, cells: Sequence[object], what: str, first: int) -> list[str]:
     """Parse a batch of ids that begins at row ``first``."""
+    values = list(cells)
+    if are_strings(values):
+        return [*map(str.strip, values)]
     return [
         value.strip() if type(value) is str else parse_id(table, row, what, value)
-        for row, value in enumerate(cells, start=first)
+        for row, value in enumerate(values, start=first)
     ]
+
+
+def are_strings(cells: Sequence[object]) -> TypeGuard[Sequence[str]]:
+    """Whether all cells are strings, and not of a type derived from strings."""
+    return set(map(type, cells)) <= {str}
 
 
 def parse_id(table: Table, row: int, what: str, value: object) -> str:
