@@ -116,10 +116,12 @@ def _check_plain(records: bytes, quotes: Int[np.ndarray, " quotes"], delimiter: 
 
 
 def _parse(records: bytes, delimiter: str, num_columns: int, num_rows: int) -> pa.Table:
+    """Parse records; without threads, since PyArrow's can abort the process when it ends."""
     names = [str(column) for column in range(num_columns)]
+    size = len(records)
     table = pa_csv.read_csv(
         pa.py_buffer(records),
-        read_options=pa_csv.ReadOptions(column_names=names, block_size=len(records)),
+        read_options=pa_csv.ReadOptions(use_threads=False, column_names=names, block_size=size),
         parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
     ).combine_chunks()

@@ -48,7 +48,7 @@ MAGIC_BYTES: Mapping[bytes, str] = MappingProxyType(
 
 UTF16_SHARE = 0.4  # Minimum fraction of NULs at even or odd positions; Latin text has 0.5.
 BLOCK = 1 << 18  # Characters of lines in memory at a time; with more, the caches overflow.
-BYTES = 1 << 22  # Bytes in memory at a time.
+BYTES = 1 << 20  # Bytes in memory at a time.
 
 
 @dataclass(frozen=True, slots=True)

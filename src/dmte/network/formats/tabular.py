@@ -14,7 +14,7 @@ from dmte.network.formats.columns import check_unique
 from dmte.network.formats.delimited import read_delimited
 from dmte.network.formats.frames import table_from_frame
 from dmte.network.formats.json_records import read_json, read_json_lines
-from dmte.network.formats.packed_columns import PackedColumns, batches_of
+from dmte.network.formats.packed_columns import ArrowCells, PackedColumns, batches_of
 from dmte.network.formats.source import Source, kind_of, open_source
 from dmte.network.formats.table import LazyColumns, Table
 
@@ -48,7 +48,10 @@ def _read_parquet(source: Source) -> Table:
             for batch in file.iter_batches(BATCH, columns=[column]):
                 part = pa.Table.from_batches([batch])
                 part.validate(full=True)
-                yield table_from_frame(part, path).columns[column]
+                if pa.types.is_string(batch.schema.types[0]):
+                    yield ArrowCells(batch.column(0))
+                else:
+                    yield table_from_frame(part, path).columns[column]
 
     def cells(column: str) -> Sequence[object]:
         return [cell for batch in batches(column) for cell in batch]
