@@ -124,6 +124,7 @@ def _parse(records: bytes, delimiter: str, num_columns: int, num_rows: int) -> p
         read_options=pa_csv.ReadOptions(use_threads=False, column_names=names, block_size=size),
         parse_options=pa_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
         convert_options=pa_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+        memory_pool=pa.system_memory_pool(),
     ).combine_chunks()
     if len(table) != num_rows:
         raise _NotPlainError

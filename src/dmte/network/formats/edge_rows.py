@@ -98,12 +98,12 @@ def read_edges(
         _check_header(edges, found, positions)
     roles = (("source", found.source), ("target", found.target))
     ends = [_end_positions(edges, what, column, positions, origin) for what, column in roles]
-    return torch.stack(ends, dim=1), _weights(edges, found.weight)
+    return torch.from_numpy(np.stack(ends, axis=1, dtype=np.int64)), _weights(edges, found.weight)
 
 
 def _end_positions(
     edges: Table, what: str, column: str, positions: Mapping[str, int], origin: str
-) -> Int[Tensor, " edges"]:
+) -> Int[np.ndarray, " edges"]:
     """Positions of one end of every edge.
 
     PyArrow finds most ids, in a table of ids that is made once and without a Python object for
@@ -111,9 +111,10 @@ def _end_positions(
     """
     with suppress(pa.ArrowException, UnicodeEncodeError):
         names = pa.chunked_array(_string_arrays(edges, column, what), pa.string())
-        ends = pc.index_in(names, value_set=pa.array(positions, pa.string()))
+        ids, pool = pa.array(positions, pa.string()), pa.system_memory_pool()
+        ends = pc.index_in(names, value_set=ids, memory_pool=pool)
         if not ends.null_count:
-            return torch.from_numpy(ends.to_numpy().astype(np.int64))
+            return np.asarray(ends)
     return _look_up(edges, what, column, positions, origin)
 
 
@@ -129,14 +130,14 @@ def _string_arrays(edges: Table, column: str, what: str) -> Iterator[pa.Array]:
 
 def _look_up(
     edges: Table, what: str, column: str, positions: Mapping[str, int], origin: str
-) -> Int[Tensor, " edges"]:
+) -> Int[np.ndarray, " edges"]:
     names = parse_ids(edges, column, what)
     _check_not_empty(edges, what, names)
     ends = [positions.get(name, -1) for name in names]
     if -1 in ends:
         row = ends.index(-1)
         find_id(positions, names[row], edges, row, what, origin)
-    return torch.tensor(ends, dtype=torch.int64)
+    return np.array(ends, dtype=np.int64)
 
 
 def _check_header(edges: Table, found: EdgeColumns, positions: Mapping[str, int]) -> None:

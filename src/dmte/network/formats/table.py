@@ -112,6 +112,8 @@ def parse_list(table: Table, row: int, what: str, value: object) -> list[str]:
         return [name] if (name := value.strip()) else []
     if table.delimited and isinstance(value, str):
         value = value.split(SEPARATOR)
+    if type(value) is list and are_strings(value):
+        return [name for name in map(str.strip, value) if name]
     cells = list(value) if isinstance(value, Iterable) and is_list(value) else [value]
     names = [name for name in (parse_id(table, row, what, cell) for cell in cells) if name]
     # The order of a set varies between runs.
