@@ -63,7 +63,7 @@ class TextualNetwork:
 
     def __post_init__(self) -> None:
         self._check_kinds()
-        positions = {name: position for position, name in enumerate(self.ids)}
+        positions = dict(zip(self.ids, range(len(self.ids)), strict=True))
         object.__setattr__(self, "_positions", positions)
         object.__setattr__(self, "ids", tuple(self.ids))
         object.__setattr__(self, "texts", tuple(self.texts))
@@ -74,10 +74,10 @@ class TextualNetwork:
 
     def _check_kinds(self) -> None:
         for what, values in (("ids", self.ids), ("texts", self.texts)):
-            strange = [value for value in values if not _is_a(value, str)]
-            if strange:
-                raise NetworkError(f"{what} must be strings, not {strange[0]!r}")
-        if any(_is_a(classes, str) for classes in self.labels or ()):
+            if not all(issubclass(kind, str) for kind in set(map(type, values))):
+                strange = next(value for value in values if not _is_a(value, str))
+                raise NetworkError(f"{what} must be strings, not {strange!r}")
+        if any(issubclass(kind, str) for kind in set(map(type, self.labels or ()))):
             raise NetworkError("labels must be one set of strings per vertex, as in {'cat'}")
         if not (_is_a(self.edges, Tensor) and self.edges.ndim == 2 and self.edges.shape[1] == 2):
             raise NetworkError(
@@ -125,8 +125,8 @@ class TextualNetwork:
 
     def _check_edges(self) -> None:
         num_vertices, weights = len(self.ids), self.edge_weights
-        outside = ((self.edges < 0) | (self.edges >= num_vertices)).any(dim=1)
-        if bool(outside.any()):
+        if len(self.edges) and not 0 <= self.edges.min() <= self.edges.max() < num_vertices:
+            outside = ((self.edges < 0) | (self.edges >= num_vertices)).any(dim=1)
             at = int(outside.nonzero()[0])
             raise NetworkError(
                 f"edge {at} joins vertices {self.edges[at].tolist()}, but there are only "

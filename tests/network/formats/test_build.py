@@ -317,3 +317,14 @@ def test_known_ids_that_edges_lead_to_become_vertices_without_texts() -> None:
     assert network.labels == (frozenset({"x"}), frozenset(), frozenset(), frozenset())
     with pytest.raises(NetworkError, match=r"ids in v or of the model, .* did you mean 'nears'"):
         network_from_tables(vertices, edges, known=["nears", "far"])
+
+
+@pytest.mark.parametrize("other", ["c", " b ", "\ud800", 7, 7.0])
+def test_ends_of_any_kind_are_found_by_their_ids(other: object) -> None:
+    ids = ["a", "b", "c", "7", *(["\ud800"] if other == "\ud800" else [])]
+    ends = ["a", "b", other, "a"]
+    expected = [
+        ids.index("7" if isinstance(end, int | float) else str(end).strip()) for end in ends
+    ]
+    pairs = network({"id": ids}, {"source": ends, "target": ends[::-1]}).edges.tolist()
+    assert pairs == [list(pair) for pair in zip(expected, expected[::-1], strict=True)]

@@ -1,13 +1,23 @@
 """JSON Lines and JSON documents with plain records or works."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dmte.errors import DmteWarning, NetworkError
+from dmte.network.formats.json_records import (
+    BETWEEN,
+    parse_one_by_one,
+    parse_together,
+    read_json_lines,
+)
 from dmte.network.formats.read import read_network
+from dmte.network.formats.source import BYTE_ORDER_MARK, Source
 from dmte.network.textual_network import TextualNetwork
 
 
@@ -124,3 +134,101 @@ def test_works_with_few_fields_keep_their_keywords(tmp_path: Path) -> None:
     with pytest.warns(DmteWarning, match="no links"):
         network = read_network(path)
     assert network.labels == (frozenset({"k1", "k2"}), frozenset({"k2"}))
+
+
+LINES = (
+    '{"id": "a"}',
+    '{"id": 7, "n": 1.0, "m": 1e5, "k": -0, "l": -0.0}',
+    '{"id": "2020-01-01", "id": null, "x": [1, 2.5, "a", null, {"y": []}]}',
+    '{"n": NaN, "m": -Infinity, "k": 123456789012345678901234567890}',
+    r'{"id": "\ud83d\ude00 \u0000 \u00e9"}',
+    '{"id": "\u2028 é"}',
+    "{}",
+    "",
+    " \t\u00a0",
+    "\r",
+    ' {"id" : "b" } \r',
+)
+BAD_LINES = (
+    '{"id": "a"} {"id": "b"}',
+    '{"id": "a"}, {"id": "b"}',
+    '{"id": "a"},',
+    ',{"id": "a"}',
+    f'{{"id": 1}},{BETWEEN},{{"id": 2}}',
+    f'{{"id": {BETWEEN}}}',
+    f"{BETWEEN}",
+    '{"id": "a"',
+    '"n": 2}',
+    '{"id": ["a"',
+    '"b"]}',
+    '{"x": [{"id": "a"}',
+    '{"id": "b"}]}',
+    "]",
+    "[",
+    "[]",
+    "null",
+    "1",
+    "NaN",
+    '"a"',
+    '{"id": Inf}',
+    '{"id": 01}',
+    '{"id": "a\tb"}',
+    r'{"id": "\ud800"}',
+    r'{"\udfff": 1}',
+    '{"id": ' + "1" * 5000 + "}",
+    "[" * 100_000,
+    '{"id": ' + "[" * 900 + "]" * 900 + "}",
+    "\ufeff{}",
+    "id,text",
+)
+
+
+def parsed_one_by_one(lines: list[str]) -> str:
+    """The objects, or the error, as a string: 1, 1.0 and True are equal, and NaN is not."""
+    try:
+        return repr(parse_one_by_one("v.jsonl", range(1, len(lines) + 1), lines))
+    except NetworkError as error:
+        return str(error)
+
+
+@given(lines=st.lists(st.sampled_from([line for line in LINES if not line.isspace()]), max_size=6))
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_lines_parsed_together_are_what_they_are_one_by_one(lines: list[str]) -> None:
+    lines = [f"{line}\n" for line in lines if line]
+    assert repr(parse_together(lines)) == parsed_one_by_one(lines)
+
+
+@pytest.mark.parametrize("line", BAD_LINES, ids=lambda line: line[:20])
+def test_a_bad_line_is_not_parsed_together_with_others(line: str) -> None:
+    for lines in ([line], ['{"id": 1}', line], [line, '{"id": 1}']):
+        found = parse_together(lines)
+        assert found is None or repr(found) == parsed_one_by_one(lines)
+
+
+@pytest.mark.medium
+@given(lines=st.lists(st.sampled_from(LINES + BAD_LINES), min_size=1, max_size=5))
+@settings(max_examples=1000, deadline=None, derandomize=True)
+def test_any_lines_give_the_same_objects_or_the_same_error(lines: list[str]) -> None:
+    source = Source("v.jsonl", BYTE_ORDER_MARK + "\n".join(lines).encode())
+    filled = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
+    found = parse_together([f"{line}\n" for _, line in filled])
+    try:
+        expected = parse_one_by_one("v.jsonl", *zip(*filled, strict=True)) if filled else []
+    except NetworkError as error:
+        assert found is None
+        with pytest.raises(NetworkError, match=f"^{re.escape(str(error))}$"):
+            read_json_lines(source)
+        return
+    assert found is None or repr(found) == repr(expected)
+    table = read_json_lines(source)
+    assert [table.place(row) for row in range(table.num_rows)] == [
+        f"v.jsonl, line {number}" for number, _ in filled
+    ]
+    for name in table.columns:
+        assert repr(list(table.columns[name])) == repr([row.get(name) for row in expected])
+
+
+def test_an_object_over_two_lines_is_an_error_even_beside_two_on_one() -> None:
+    content = '{"x": [{"id": 1}\n{"id": 2}]}\n{"id": 3}, {"id": 4}\n'
+    with pytest.raises(NetworkError, match=r"^v\.jsonl, line 1: not JSON at character 17"):
+        read_json_lines(Source("v.jsonl", content.encode()))

@@ -7,6 +7,7 @@ numbers its vertices; here an id is any string.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NoReturn
 
 import torch
 
@@ -19,7 +20,7 @@ from dmte.network.formats.columns import (
     listed,
 )
 from dmte.network.formats.edge_rows import ends_as_vertices, find_id, read_edges, read_links
-from dmte.network.formats.table import Table, parse_id, parse_ids, parse_list, shown
+from dmte.network.formats.table import Table, are_strings, parse_id, parse_ids, parse_list, shown
 from dmte.network.textual_network import TextualNetwork
 
 SENTENCE_ENDS = (".", "!", "?", "…", ":", ";", "。", "！", "？")
@@ -116,22 +117,31 @@ def labels_from_table(
     positions = {name: position for position, name in enumerate(ids)}
     labels: list[frozenset[str]] = [frozenset()] * len(ids)
     for name, row in rows.items():
-        position = find_id(positions, name, table.place(row), "id", "the network")
+        position = find_id(positions, name, table, row, "id", "the network")
         labels[position] = frozenset(parse_list(table, row, "label", cells[row]))
     return tuple(labels)
 
 
 def _positions(vertices: Table, column: str) -> dict[str, int]:
-    positions: dict[str, int] = {}
-    for row, name in enumerate(parse_ids(vertices, column, "id")):
+    names = parse_ids(vertices, column, "id")
+    positions = dict(zip(names, range(len(names)), strict=True))
+    if len(positions) < len(names) or "" in positions:
+        _raise_for_ids(vertices, names)
+    return positions
+
+
+def _raise_for_ids(vertices: Table, names: list[str]) -> NoReturn:
+    """Raise for the first id that is empty or used before."""
+    rows: dict[str, int] = {}
+    for row, name in enumerate(names):
         if not name:
             raise NetworkError(f"{vertices.place(row)}: the id is empty; every vertex needs one")
-        if positions.setdefault(name, row) != row:
-            raise NetworkError(
-                f"{vertices.place(row)}: the id {shown(name)} is already used by "
-                f"{vertices.place(positions[name])}; ids must be unique"
-            )
-    return positions
+        if rows.setdefault(name, row) != row:
+            break
+    raise NetworkError(
+        f"{vertices.place(row)}: the id {shown(name)} is already used by "
+        f"{vertices.place(rows[name])}; ids must be unique"
+    )
 
 
 def _texts(vertices: Table, found: VertexColumns) -> tuple[str, ...]:
@@ -145,9 +155,16 @@ def _texts(vertices: Table, found: VertexColumns) -> tuple[str, ...]:
 def _cells(vertices: Table, column: str | None, what: str) -> list[str]:
     if column is None:
         return [""] * vertices.num_rows
+    found: list[str] = []
+    for cells in map(list, vertices.parts(column)):
+        found += cells if are_strings(cells) else _parse_cells(vertices, cells, what, len(found))
+    return found
+
+
+def _parse_cells(vertices: Table, cells: Sequence[object], what: str, first: int) -> list[str]:
     return [
         str(value) if isinstance(value, str) else parse_id(vertices, row, what, value)
-        for row, value in enumerate(vertices.cells(column))
+        for row, value in enumerate(cells, start=first)
     ]
 
 
@@ -166,8 +183,15 @@ def _join(title: str, text: str) -> str:
 def _labels(vertices: Table, column: str | None) -> tuple[frozenset[str], ...] | None:
     if column is None:
         return None
-    cells = enumerate(vertices.cells(column))
     shared: dict[frozenset[str], frozenset[str]] = {}  # Equal sets share memory.
-    found = (frozenset(parse_list(vertices, row, "label", value)) for row, value in cells)
-    labels = tuple(shared.setdefault(classes, classes) for classes in found)
-    return labels if any(labels) else None
+    of_strings: dict[str, frozenset[str]] = {}
+    labels: list[frozenset[str]] = []
+    for row, value in enumerate(vertices.cells(column)):
+        classes = of_strings.get(value) if type(value) is str else None
+        if classes is None:
+            classes = frozenset(parse_list(vertices, row, "label", value))
+            classes = shared.setdefault(classes, classes)
+            if type(value) is str:
+                of_strings[value] = classes
+        labels.append(classes)
+    return tuple(labels) if any(shared) else None

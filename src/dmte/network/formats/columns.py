@@ -4,7 +4,8 @@ A named column must exist. A guess takes the first match in a short list of usua
 case. In an edge table of two or three columns, the ends may have any names.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 
@@ -202,6 +203,17 @@ def _guess(present: list[str], names: tuple[str, ...]) -> str | None:
 
 def _spelling(name: str) -> str:
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
+
+
+def check_unique(place: str, names: Sequence[str]) -> None:
+    """Check that no two columns share a name; ``place`` begins the error.
+
+    Raises:
+        NetworkError: Two columns do.
+    """
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise NetworkError(f"{place}: two columns have the name {twice!r}; rename one of them")
 
 
 def listed(names: Iterable[str]) -> str:

@@ -1,15 +1,18 @@
 """The edges in tables: rows of an edge table, or a column of links in a vertex table."""
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 
 import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from dmte.errors import NetworkError, warn
 from dmte.network.formats.columns import Columns, EdgeColumns, find_edge_columns
+from dmte.network.formats.packed_columns import ArrowCells
 from dmte.network.formats.table import (
     Table,
     is_list,
@@ -64,7 +67,7 @@ def read_links(
             if vertices.open_links and name not in positions:
                 num_outside += 1
                 continue
-            target = find_id(positions, name, vertices.place(source), "link", origin)
+            target = find_id(positions, name, vertices, source, "link", origin)
             low, high = (source, target) if directed else sorted((source, target))
             pairs.setdefault((low, high), (source, target))
     if num_outside:
@@ -95,36 +98,46 @@ def read_edges(
         _check_header(edges, found, positions)
     roles = (("source", found.source), ("target", found.target))
     ends = [_end_positions(edges, what, column, positions, origin) for what, column in roles]
-    return torch.stack(ends, dim=1), _weights(edges, found.weight)
+    return torch.from_numpy(np.stack(ends, axis=1, dtype=np.int64)), _weights(edges, found.weight)
 
 
 def _end_positions(
     edges: Table, what: str, column: str, positions: Mapping[str, int], origin: str
-) -> Int[Tensor, " edges"]:
-    """Positions of one end of every edge; ids are in memory one batch at a time."""
-    at: Callable[[Any], int] = positions.__getitem__
-    found, first = [], 0
+) -> Int[np.ndarray, " edges"]:
+    """Positions of one end of every edge.
+
+    PyArrow finds most ids, in a table of ids that is made once and without a Python object for
+    each. Ids that must be stripped of spaces or that PyArrow cannot encode are found one by one.
+    """
+    with suppress(pa.ArrowException, UnicodeEncodeError):
+        names = pa.chunked_array(_string_arrays(edges, column, what), pa.string())
+        ids, pool = pa.array(positions, pa.string()), pa.system_memory_pool()
+        ends = pc.index_in(names, value_set=ids, memory_pool=pool)
+        if not ends.null_count:
+            return np.asarray(ends)
+    return _look_up(edges, what, column, positions, origin)
+
+
+def _string_arrays(edges: Table, column: str, what: str) -> Iterator[pa.Array]:
+    first = 0
     for cells in edges.parts(column):
-        try:  # Most cells need no conversion.
-            ends = np.fromiter(map(at, cells), np.int64, len(cells))
-        except (KeyError, TypeError):
-            names = parse_batch(edges, cells, what, first)
-            if not all(name and name in positions for name in names):
-                _raise_for_ends(edges, what, column, positions, origin)
-            ends = np.fromiter(map(at, names), np.int64, len(names))
-        found.append(ends)
+        if isinstance(cells, ArrowCells) and pa.types.is_string(cells.array.type):
+            yield cells.array
+        else:
+            yield pa.array(parse_batch(edges, cells, what, first), pa.string())
         first += len(cells)
-    return torch.from_numpy(np.concatenate(found) if found else np.empty(0, np.int64))
 
 
-def _raise_for_ends(
+def _look_up(
     edges: Table, what: str, column: str, positions: Mapping[str, int], origin: str
-) -> None:
-    """Raise for the first empty end of all rows, or else for the first unknown one."""
+) -> Int[np.ndarray, " edges"]:
     names = parse_ids(edges, column, what)
     _check_not_empty(edges, what, names)
-    unknown = next(row for row, name in enumerate(names) if name not in positions)
-    find_id(positions, names[unknown], edges.place(unknown), what, origin)
+    ends = [positions.get(name, -1) for name in names]
+    if -1 in ends:
+        row = ends.index(-1)
+        find_id(positions, names[row], edges, row, what, origin)
+    return np.array(ends, dtype=np.int64)
 
 
 def _check_header(edges: Table, found: EdgeColumns, positions: Mapping[str, int]) -> None:
@@ -151,8 +164,10 @@ def _check_not_empty(edges: Table, what: str, names: list[str]) -> None:
         raise NetworkError(f"{place}: the edge has no {what}; every edge needs two ends")
 
 
-def find_id(positions: Mapping[str, int], name: str, place: str, what: str, origin: str) -> int:
-    """Position of an id.
+def find_id(
+    positions: Mapping[str, int], name: str, table: Table, row: int, what: str, origin: str
+) -> int:
+    """Position of an id in a row of a table.
 
     Raises:
         NetworkError: The id is unknown; the message suggests close ids.
@@ -163,6 +178,7 @@ def find_id(positions: Mapping[str, int], name: str, place: str, what: str, orig
         problem = unknown_id_message(f"{name[:LONGEST_COMPARED]}…", ())
     else:
         problem = unknown_id_message(name, positions)
+    place = table.place(row)
     raise NetworkError(f"{place}: the {what} must be one of the ids in {origin}, but {problem}")
 
 

@@ -4,18 +4,21 @@ A *work* is a record of a bibliographic service or a reference manager: OpenAlex
 ``referenced_works`` and ``abstract_inverted_index``, or CSL-JSON as exported by Zotero and others.
 Its abstract, title and labels are moved to the usual column names, unless those are present.
 
-Lines are read and packed in batches. A list is parsed as a whole, so its text and its records are
-in memory together: write large files with one record per line.
+Lines are parsed and packed in batches. A list is parsed as a whole, so its text and its records
+are in memory together: write large files with one record per line. PyArrow's reader of JSON is not
+used: it accepts several objects on a line, turns 1 into 1.0, and crashes on a line ``null``.
 """
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from dmte.errors import NetworkError
+from dmte.network.formats.packed_columns import PackedColumns, batches_of
 from dmte.network.formats.source import Source
-from dmte.network.formats.table import LazyColumns, PackedColumns, Table, batches_of
+from dmte.network.formats.table import LazyColumns, Table
 from dmte.runtime.progress import track
 
 LISTS = ("results", "items", "works")
@@ -26,6 +29,9 @@ LABELS = ("topics", "concepts", "keywords", "keyword", "categories")
 
 OPENALEX_SIGNS = frozenset({"referenced_works", "abstract_inverted_index"})
 CSL_SIGNS = frozenset({"container-title", "issued", "citation-key", "citation-label"})
+
+BETWEEN = 7046029254386353131
+"""A number that is in no line, put between lines; no other spelling in JSON has this value."""
 
 EXAMPLE = 'such as {"id": "a", "text": "..."}'
 
@@ -43,8 +49,8 @@ def read_json_lines(source: Source) -> Table:
 def _read_lines(source: Source, *, are_works: bool) -> Table:
     """Read all lines; if one record is a work, all records are treated as works."""
     packed, objects = PackedColumns(), _objects(source)
-    for lines, rows in batches_of(objects):
-        if not are_works and any(map(_is_work, rows)):
+    for lines, rows in objects:
+        if not are_works and _has_works(rows):
             if packed.num_rows:  # Earlier rows were read as plain records: start over.
                 return _read_lines(source, are_works=True)
             are_works = True
@@ -53,12 +59,58 @@ def _read_lines(source: Source, *, are_works: bool) -> Table:
     return packed.table(source.name, packed.names(), open_links=are_works)
 
 
-def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the object of every line that is not blank."""
-    for number, line in enumerate(source.lines(newline="\n"), start=1):
-        if line.strip():
-            place, text = f"{source.name}, line {number}", line.removesuffix("\n")
-            yield number, _object(place, _parse(place, text), escaped="\\u" in text)
+def _objects(source: Source) -> Iterator[tuple[list[int], list[dict[str, Any]]]]:
+    """Yield the numbers and the objects of the lines that are not blank, in batches."""
+    for numbers, lines in batches_of(enumerate(source.lines(newline="\n"), start=1)):
+        if any(map(str.isspace, lines)):
+            numbered = zip(numbers, lines, strict=True)
+            numbers = [number for number, line in numbered if not line.isspace()]
+            lines = [line for line in lines if not line.isspace()]
+        objects = parse_together(lines)
+        if objects is None:
+            objects = parse_one_by_one(source.name, numbers, lines)
+        yield numbers, objects
+
+
+def parse_together(lines: Sequence[str]) -> list[dict[str, Any]] | None:
+    """Parse lines by one call of the parser; return ``None`` if one may not be a valid object.
+
+    The objects must alternate with the number put between the lines.
+
+    >>> parse_together(['{"id": 1}', '{"id": 2}']), parse_together(['{"id": 1', '"n": 2}'])
+    ([{'id': 1}, {'id': 2}], None)
+    """
+    if not lines:
+        return []
+    text = f",{BETWEEN},".join(lines)
+    try:
+        found: list[Any] = json.loads(f"[{text}]")
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):  # Including halves of surrogate pairs.
+        return None
+    objects, between = found[::2], found[1::2]
+    num_between = len(lines) - 1
+    if text.count(str(BETWEEN)) != num_between or len(found) != len(lines) + num_between:
+        return None
+    if between.count(BETWEEN) != num_between or not set(map(type, objects)) <= {dict}:
+        return None
+    return objects
+
+
+def parse_one_by_one(
+    name: str, numbers: Iterable[int], lines: Iterable[str]
+) -> list[dict[str, Any]]:
+    """Parse the lines of the file ``name``.
+
+    Raises:
+        NetworkError: A line is not an object; the message names its number.
+    """
+    objects = []
+    for number, line in zip(numbers, lines, strict=True):
+        place, text = f"{name}, line {number}", line.removesuffix("\n")
+        objects.append(_object(place, _parse(place, text), escaped="\\u" in text))
+    return objects
 
 
 def _complete_all(
@@ -98,7 +150,7 @@ def read_json(source: Source) -> Table:
 
 
 def _table(name: str, rows: list[dict[str, Any]], place: Callable[[int], str]) -> Table:
-    are_works = any(map(_is_work, rows))
+    are_works = _has_works(rows)
     records = [
         _complete(place(number), row) if are_works else row for number, row in enumerate(rows)
     ]
@@ -149,6 +201,11 @@ def _check_surrogates(place: str, row: dict[str, Any]) -> None:
         ) from None
     except RecursionError:
         raise NetworkError(f"{place}: lists are nested too deeply; simplify it") from None
+
+
+def _has_works(rows: Sequence[Mapping[str, Any]]) -> bool:
+    all_names = dict.fromkeys(chain.from_iterable(rows))
+    return _is_work(all_names) and any(map(_is_work, rows))
 
 
 def _is_work(row: Mapping[str, Any]) -> bool:

@@ -4,16 +4,14 @@ An id is a string. A number becomes its plain spelling: 7.0, as data frames stor
 cells raise an error with the place of the row.
 """
 
-import json
 import math
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import chain, islice
+from itertools import chain
 from numbers import Integral, Real
 from reprlib import Repr
-from typing import Any, SupportsFloat, TypeVar
+from typing import Any, SupportsFloat, TypeGuard
 
 from dmte.errors import NetworkError
 
@@ -114,6 +112,8 @@ def parse_list(table: Table, row: int, what: str, value: object) -> list[str]:
         return [name] if (name := value.strip()) else []
     if table.delimited and isinstance(value, str):
         value = value.split(SEPARATOR)
+    if type(value) is list and are_strings(value):
+        return [name for name in map(str.strip, value) if name]
     cells = list(value) if isinstance(value, Iterable) and is_list(value) else [value]
     names = [name for name in (parse_id(table, row, what, cell) for cell in cells) if name]
     # The order of a set varies between runs.
@@ -135,10 +135,18 @@ def parse_ids(table: Table, column: str, what: str) -> list[str]:
 
 def parse_batch(table: Table, cells: Sequence[object], what: str, first: int) -> list[str]:
     """Parse a batch of ids that begins at row ``first``."""
+    values = list(cells)
+    if are_strings(values):
+        return [*map(str.strip, values)]
     return [
         value.strip() if type(value) is str else parse_id(table, row, what, value)
-        for row, value in enumerate(cells, start=first)
+        for row, value in enumerate(values, start=first)
     ]
+
+
+def are_strings(cells: Sequence[object]) -> TypeGuard[Sequence[str]]:
+    """Whether all cells are strings, and not of a type derived from strings."""
+    return set(map(type, cells)) <= {str}
 
 
 def parse_id(table: Table, row: int, what: str, value: object) -> str:
@@ -168,111 +176,3 @@ def parse_id(table: Table, row: int, what: str, value: object) -> str:
 def shown(value: object) -> str:
     """A value for an error message, shortened and on one line."""
     return " ".join(_shorten.repr(value).split())
-
-
-Row = TypeVar("Row")
-
-BATCH = 1 << 10  # Rows packed together; with many more, Python's garbage collector scans them.
-FEW = 64  # Below this number of cells, packing is not worth it.
-LONG = 100  # Mean characters of strings from which packing saves nothing.
-DEEP = 16  # Nesting of lists up to which JSON can always be read again.
-SPARSE = 8  # Ratio of cells to filled cells above which records are kept as they are.
-STRINGS, NESTED = frozenset({str, type(None)}), frozenset({list, dict})
-
-
-class PackedColumns:
-    """Columns in batches of rows, with the line of each row.
-
-    Batches are packed as JSON, which preserves every value. pyarrow is three times as fast with
-    10 % more memory, but turns 1 into 1.0 next to 2.5, and gives all records the same keys.
-    """
-
-    def __init__(self) -> None:
-        self._lines = array("q")
-        self._batches: list[tuple[int, Mapping[str, Any]]] = []
-
-    def add(self, lines: Sequence[int], columns: Mapping[str, Sequence[object]]) -> None:
-        """Add rows, given as columns."""
-        self._lines.extend(lines)
-        self._batches.append((len(lines), {name: _pack(columns[name]) for name in columns}))
-
-    def add_records(self, lines: Sequence[int], records: Sequence[Mapping[str, object]]) -> None:
-        """Add rows, given as records; a missing key is an empty cell."""
-        names = dict.fromkeys(chain.from_iterable(records))
-        columns = LazyColumns(names, lambda name: [record.get(name) for record in records])
-        if len(names) * len(records) <= SPARSE * sum(map(len, records)):
-            self.add(lines, columns)
-        else:
-            self._lines.extend(lines)
-            self._batches.append((len(lines), columns))
-
-    @property
-    def num_rows(self) -> int:
-        """Number of rows so far."""
-        return len(self._lines)
-
-    def names(self) -> list[str]:
-        """Names of all columns, in order of appearance."""
-        return list(dict.fromkeys(chain.from_iterable(columns for _, columns in self._batches)))
-
-    def parts(self, column: str) -> Iterator[Sequence[object]]:
-        """Yield the cells of a column in batches."""
-        for num_rows, columns in self._batches:
-            yield _unpack(columns[column]) if column in columns else [None] * num_rows
-
-    def table(self, name: str, names: Iterable[str], **about: Any) -> Table:
-        """Table of the columns ``names``, of the file ``name``."""
-        return Table(
-            name=name,
-            columns=LazyColumns(names, lambda column: [*chain.from_iterable(self.parts(column))]),
-            place=lambda row: f"{name}, line {self._lines[row]}",
-            batches=self.parts,
-            known_rows=self.num_rows,
-            **about,
-        )
-
-
-def batches_of(rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[list[int], list[Row]]]:
-    """Split numbered rows into batches of line numbers and rows."""
-    numbered = iter(rows)
-    while batch := [*islice(numbered, BATCH)]:
-        yield [line for line, _ in batch], [row for _, row in batch]
-
-
-def _pack(cells: Sequence[object]) -> Sequence[object]:
-    """Pack cells, or return them unchanged if packing saves nothing."""
-    kinds = set(map(type, cells))
-    if len(cells) < FEW or (kinds <= STRINGS and _are_long(cells)):
-        return cells
-    if kinds & NESTED and not _is_shallow(cells):
-        return cells
-    return json.dumps(cells, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _unpack(packed: Sequence[object]) -> Sequence[object]:
-    """Unpack cells.
-
-    >>> cells = ["a", None, 7, 7.0, True, {"a": [None]}] * 50
-    >>> _pack(cells)[:20], _unpack(_pack(cells)) == cells
-    (b'["a",null,7,7.0,true', True)
-    """
-    if not isinstance(packed, bytes):
-        return packed
-    cells: list[object] = json.loads(packed)
-    return cells
-
-
-def _are_long(strings: Sequence[Any]) -> bool:
-    return sum(map(len, filter(None, strings))) > LONG * len(strings)
-
-
-def _is_shallow(cells: Sequence[object]) -> bool:
-    """Whether lists and objects in cells are nested at most ``DEEP`` times.
-
-    The depth that JSON can have depends on the depth of calls when it is read.
-    """
-    level: list[Any] = [cell for cell in cells if isinstance(cell, list | dict)]
-    for _ in range(DEEP):
-        inner = (cell.values() if isinstance(cell, dict) else cell for cell in level)
-        level = [cell for cell in chain.from_iterable(inner) if isinstance(cell, list | dict)]
-    return not level

@@ -1,8 +1,5 @@
-"""Read a table from a file by its suffix; CSV, TSV, Parquet and edge lists are read here."""
+"""Read a table from a file by its suffix; Parquet and edge lists are read here."""
 
-import csv
-import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,14 +10,15 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from dmte.errors import NetworkError
 from dmte.network.formats.bibtex import read_bibtex
+from dmte.network.formats.columns import check_unique
+from dmte.network.formats.delimited import read_delimited
 from dmte.network.formats.frames import table_from_frame
 from dmte.network.formats.json_records import read_json, read_json_lines
+from dmte.network.formats.packed_columns import ArrowCells, PackedColumns, batches_of
 from dmte.network.formats.source import Source, kind_of, open_source
-from dmte.network.formats.table import LazyColumns, PackedColumns, Table, batches_of
+from dmte.network.formats.table import LazyColumns, Table
 
 BATCH = 1 << 16  # Rows of a Parquet file in memory at a time.
-LONGEST_FIELD = 2**31 - 1  # Characters of a CSV field; the limit of a C long on Windows.
-_field_limit_lock = threading.Lock()
 
 
 def read_table(path: Path, format: str | None = None) -> Table:  # noqa: A002
@@ -38,82 +36,22 @@ def read_table(path: Path, format: str | None = None) -> Table:  # noqa: A002
     return READERS[kind](open_source(path, format))
 
 
-def _read_delimited(source: Source, delimiter: str) -> Table:
-    path, packed = source.name, PackedColumns()
-    with _field_limit(), source.text_errors_first():
-        records = _records(source, delimiter)
-        header_line, header = next(records, (0, []))
-        _check_separator(f"{path}, line {header_line}", header, delimiter)
-        names = [name.strip() for name in header]
-        for lines, rows in batches_of(records):
-            packed.add(lines, dict(zip(names, zip(*rows, strict=True), strict=True)))
-        if not header:
-            raise NetworkError(f"{path} is empty; it needs a header line with the column names")
-        _check_unique(f"{path}, line {header_line}", names)
-    return packed.table(path, names, delimited=True)
-
-
-def _check_separator(place: str, header: list[str], delimiter: str) -> None:
-    """Check that a header of one name does not contain another separator."""
-    separators = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-    for other, name in separators.items():
-        if other != delimiter and len(header) == 1 and other in header[0]:
-            raise NetworkError(
-                f"{place}: the columns are separated by {name}, found "
-                f"{header[0]!r}; .csv files must use commas, .tsv files tabs"
-            )
-
-
-def _records(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the records that are not blank, each with its first line number, and check widths."""
-    reader = csv.reader(source.lines(newline=""), delimiter=delimiter, strict=True)
-    begin, width = 1, 0
-    try:
-        for row in reader:
-            if row:
-                width = width or len(row)
-                if len(row) != width:
-                    raise NetworkError(
-                        f"{source.name}, line {begin}: found {len(row)} fields where the header "
-                        f"has {width}; quote fields that contain the separator or a line break"
-                    )
-                yield begin, row
-            begin = reader.line_num + 1
-    except csv.Error as error:
-        raise NetworkError(
-            f"{source.name}, line {begin}: {error}; a field that contains a quote must be quoted, "
-            "with its own quotes doubled"
-        ) from None
-
-
-@contextmanager
-def _field_limit() -> Iterator[None]:
-    """Raise the limit of the csv module for the length of a field, and restore it afterwards.
-
-    The limit is global to the process; the lock keeps two readers from restoring each other's.
-    """
-    with _field_limit_lock:
-        limit = csv.field_size_limit()
-        csv.field_size_limit(max(limit, LONGEST_FIELD))
-        try:
-            yield
-        finally:
-            csv.field_size_limit(limit)
-
-
 def _read_parquet(source: Source) -> Table:
     """Table that reads a column when it is used, one batch of rows at a time."""
     path, data = source.name, source.data
     with _parquet_errors(path):
         file = pq.ParquetFile(pa.BufferReader(data))
-    _check_unique(path, file.schema_arrow.names)
+    check_unique(path, file.schema_arrow.names)
 
     def batches(column: str) -> Iterator[Sequence[object]]:
         with _parquet_errors(path):
             for batch in file.iter_batches(BATCH, columns=[column]):
                 part = pa.Table.from_batches([batch])
                 part.validate(full=True)
-                yield table_from_frame(part, path).columns[column]
+                if pa.types.is_string(batch.schema.types[0]):
+                    yield ArrowCells(batch.column(0))
+                else:
+                    yield table_from_frame(part, path).columns[column]
 
     def cells(column: str) -> Sequence[object]:
         return [cell for batch in batches(column) for cell in batch]
@@ -134,12 +72,6 @@ def _parquet_errors(path: str) -> Iterator[None]:
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise NetworkError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
-
-
-def _check_unique(place: str, names: list[str]) -> None:
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise NetworkError(f"{place}: two columns have the name {twice!r}; rename one of them")
 
 
 def _read_edge_list(source: Source) -> Table:
@@ -170,8 +102,8 @@ def _words(source: Source) -> Iterator[tuple[int, list[str]]]:
 
 READERS: Mapping[str, Callable[[Source], Table]] = MappingProxyType(
     {
-        ".csv": lambda source: _read_delimited(source, ","),
-        ".tsv": lambda source: _read_delimited(source, "\t"),
+        ".csv": lambda source: read_delimited(source, ","),
+        ".tsv": lambda source: read_delimited(source, "\t"),
         ".parquet": _read_parquet,
         ".jsonl": read_json_lines,
         ".ndjson": read_json_lines,

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmte.errors import NetworkError
+from dmte.network.formats.packed_columns import FEW, PackedColumns
 from dmte.network.formats.read import read_network, read_tables
-from dmte.network.formats.table import FEW, PackedColumns
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
@@ -30,8 +30,8 @@ def _empty_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pack every two rows, whatever is in them, and read a few characters at a time."""
-    monkeypatch.setattr("dmte.network.formats.table.BATCH", 2)
-    monkeypatch.setattr("dmte.network.formats.table.FEW", 1)
+    monkeypatch.setattr("dmte.network.formats.packed_columns.BATCH", 2)
+    monkeypatch.setattr("dmte.network.formats.packed_columns.FEW", 1)
     monkeypatch.setattr("dmte.network.formats.source.BLOCK", 5)
 
 
