@@ -138,7 +138,7 @@ def test_exchanges_have_the_gradients_of_whole_tables(together: Together) -> Non
     table[2] = 0.0  # Of length 0.
 
     def gradients(group: ProcessGroup) -> list[Tensor]:
-        own = group.column_slice(7)
+        own = group.own(7)
         mine = table[:, own].clone().requires_grad_()
         rows = matrix[own].clone().requires_grad_()
         read = group.reduce_scatter(group.all_gather(mine, 7).tanh() @ (matrix / group.size))

@@ -88,9 +88,13 @@ class DiffusionMaps(nn.Module):
         """Whether ``mix`` changes V_t, so that it needs whole rows."""
         return self.mixing is not None or self.unit_rows
 
-    def shared_parameters(self) -> list[nn.Parameter]:
+    def shared_parameters(self, *, with_encoder: bool = True) -> list[nn.Parameter]:
         """Return the parameters that are not divided."""
-        return [p for name, p in self.named_parameters() if name not in self.axes]
+        return [
+            parameter
+            for name, parameter in self.named_parameters()
+            if name not in self.axes and (with_encoder or not name.startswith("encoder."))
+        ]
 
     def forward(
         self, texts: Any, transition: SparseMatrix, rows: Int[Tensor, " rows"] | None = None
@@ -187,6 +191,6 @@ class StructureEmbedding(nn.Module):
         return diffuse(transition, structure, self.hop_weights)
 
 
-def chosen(table: Float[Tensor, "vertices *dims"], rows: Int[Tensor, " rows"] | None) -> Tensor:
+def chosen(table: Float[Tensor, "vertices ..."], rows: Int[Tensor, " rows"] | None) -> Tensor:
     """Return some rows of a table, or the table."""
     return table if rows is None else table.index_select(0, rows)

@@ -212,7 +212,7 @@ class Fold:
         self, batch: Batch, texts: TextRows, transition: SparseMatrix
     ) -> tuple[Float[Tensor, " parts"], float]:
         """Take a step of Adam on the edges of a batch; return the loss of every part and Σ s_ij."""
-        settings, shared = self.settings, self.model.shared_parameters()
+        settings, learns_texts = self.settings, texts.learns
         weights = self.edges.relative(batch.edges.weights, self.dtype)
         scores = self._scorer.score(batch, texts, transition)
         own = self.edges.relative(self._scorer.share(batch).edges.weights, self.dtype)
@@ -221,7 +221,7 @@ class Fold:
             parts = parts * (own.sum() / weights.sum()) if len(own) else scores.positive.sum(dim=1)
         self.optimizer.zero_grad()
         weighted_sum(parts, settings.objective).backward()
-        self.group.add_gradients(shared)
+        self.group.add_gradients(self.model.shared_parameters(with_encoder=learns_texts))
         self.optimizer.step()
         parts = parts.detach()
         return self.group.sum(parts) if self.model.mixes_columns else parts, float(weights.sum())

@@ -7,7 +7,7 @@ propagates the whole graph, and a round has one step.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -57,6 +57,9 @@ class PropagatedTexts:
     texts: Any
     transition: SparseMatrix
 
+    learns: ClassVar[bool] = True
+    """Whether parameters of the encoder have a gradient."""
+
     def columns(self, vertices: Int[Tensor, " rows"] | None = None) -> Float[Tensor, "rows own"]:
         """Return the own columns of V_t before M, of all vertices by default."""
         return chosen(self.model.text_columns(self.texts, self.transition), vertices)
@@ -70,6 +73,11 @@ class TabulatedTexts:
     tables: Float[Tensor, "rows hops own"]
     positions: Int[Tensor, " vertices"] | None
     """The row of every vertex in the tables; None if all vertices have one."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether parameters of the encoder have a gradient."""
+        return self.tables.requires_grad
 
     @classmethod
     def of(
@@ -104,7 +112,7 @@ TextRows: TypeAlias = PropagatedTexts | TabulatedTexts
 
 def gathered(
     own: Float[Tensor, "vertices own"] | None,
-    shares: Sequence[Int[Tensor, " rows"]],
+    shares: Sequence[Tensor],
     columns: Columns,
     width: int,
 ) -> Float[Tensor, "rows width"] | None:
