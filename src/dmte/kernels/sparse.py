@@ -28,6 +28,16 @@ class CompressedRows:
     columns: Int[Tensor, " entries"]
     values: Float[Tensor, " entries"]
 
+    @classmethod
+    def from_scipy(cls, matrix: sp.csr_array, dtype: torch.dtype) -> "CompressedRows":
+        """Convert ``matrix``, with values of ``dtype``."""
+        index_dtype = index_type(matrix.nnz, *matrix.shape)
+        return cls(
+            torch.from_numpy(matrix.indptr).to(index_dtype),
+            torch.from_numpy(matrix.indices).to(index_dtype),
+            torch.from_numpy(matrix.data).to(dtype),
+        )
+
     def times(self, dense: Float[Tensor, "columns dim"]) -> Float[Tensor, "rows dim"]:
         """Compute the product with ``dense``, without autograd."""
         if len(self.columns) == 0:
@@ -61,7 +71,10 @@ class SparseMatrix:
     @classmethod
     def from_scipy(cls, matrix: sp.csr_array, dtype: torch.dtype) -> "SparseMatrix":
         """Convert ``matrix`` and its transpose, with values of ``dtype``."""
-        return cls(_compress(matrix, dtype), _compress(matrix.T.tocsr(), dtype))
+        return cls(
+            CompressedRows.from_scipy(matrix, dtype),
+            CompressedRows.from_scipy(matrix.T.tocsr(), dtype),
+        )
 
     @property
     def num_entries(self) -> int:
@@ -94,12 +107,3 @@ class _Product(torch.autograd.Function):
 def index_type(*sizes: int) -> torch.dtype:
     """Return int32 if it can hold ``sizes``, which halves memory traffic, else int64."""
     return torch.int32 if max(sizes) <= torch.iinfo(torch.int32).max else torch.int64
-
-
-def _compress(matrix: sp.csr_array, dtype: torch.dtype) -> CompressedRows:
-    index_dtype = index_type(matrix.nnz, *matrix.shape)
-    return CompressedRows(
-        torch.from_numpy(matrix.indptr).to(index_dtype),
-        torch.from_numpy(matrix.indices).to(index_dtype),
-        torch.from_numpy(matrix.data).to(dtype),
-    )

@@ -7,6 +7,7 @@ the singular directions of the training rows. If X is as wide as F, V is only a 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -14,10 +15,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.errors import ConfigError
 from dmte.settings import ENCODER_TRAITS
+from dmte.text.directions import strongest_directions
 from dmte.text.frozen import FrozenEncoder
-from dmte.text.tfidf import strongest_directions
 from dmte.text.vocabulary import TokenizedTexts
 
 
@@ -75,14 +77,17 @@ class PrecomputedFeatures(FrozenEncoder[FeatureRows]):
         seed: int,
         *,
         letters: bool | None = None,  # noqa: ARG002
+        group: ProcessGroup = SINGLE_PROCESS,
     ) -> None:
-        """Compute V from the features."""
+        """Compute the own columns of V from the features."""
         rows = unit_features(texts.rows.double()).numpy()
-        self.directions.copy_(torch.from_numpy(strongest_directions(rows, self.dim, seed)))
+        self.group, dtype = group, self.directions.dtype
+        self.directions = strongest_directions(rows, self.dim, seed, columns=group).to(dtype)
 
-    def project(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
-        """Compute F V."""
-        return unit_features(texts.rows).to(self.directions.dtype) @ self.directions
+    def product_with(self, texts: FeatureRows) -> Callable[[Tensor], Tensor]:
+        """Return the product with F."""
+        rows = unit_features(texts.rows).to(self.directions.dtype)
+        return lambda directions: rows @ directions
 
 
 def unit_features(
