@@ -22,8 +22,8 @@ from dmte.recipes import PAPER
 from dmte.settings import Settings
 from dmte.text import LearnedWeights, SpectralWords
 from dmte.training.auto_settings import auto_word_weights
-from dmte.training.frozen_start import WIDTHS
 from dmte.training.fold import Fold
+from dmte.training.frozen_start import WIDTHS
 from dmte.training.method import DmteMethod
 from dmte.training.objective import Scores, ranking_losses, score_edges
 from dmte.training.run import TrainingRun
