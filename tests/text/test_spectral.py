@@ -1,18 +1,13 @@
 """The spectral encoder against the dense formula, for initial and for new texts."""
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
-from sklearn.utils.extmath import randomized_svd  # type: ignore[import-untyped]
 from torch.nn.functional import normalize
 
-from dmte.runtime.seeding import generator_for
 from dmte.text import SpectralWords, Vocabulary
-from dmte.text.tfidf import strongest_directions
 
 TEXTS = ["red cat", "red red hen", "", "blue hens run", "cats run blue", "a hen runs"]
 LONG = [
@@ -115,20 +110,3 @@ def test_it_has_buffers_and_no_parameters() -> None:
     encoder, _ = started(dim=3)
     assert list(encoder.parameters()) == []
     assert set(encoder.state_dict()) == {"directions", "rarities"}
-
-
-@pytest.mark.parametrize("shape", [(50, 80), (80, 50), (30, 30), (200, 5)])
-@pytest.mark.parametrize("kind", ["sparse", "dense", "single"])
-def test_directions_equal_those_of_scikit_learn(shape: tuple[int, int], kind: str) -> None:
-    words = sp.csr_array(sp.random_array(shape, density=0.3, rng=np.random.default_rng(1)))
-    made: dict[str, Callable[[], Any]] = {
-        "sparse": lambda: words,
-        "dense": words.toarray,
-        "single": lambda: words.astype(np.float32),
-    }
-    matrix = made[kind]()
-    dim, state = min(20, *shape), generator_for(4, "latent features").initial_seed()
-    *_, rows = randomized_svd(matrix, dim, n_iter=4, random_state=state)
-    found = strongest_directions(matrix, dim, seed=4, num_iterations=4)
-    assert found.dtype == rows.dtype
-    assert np.allclose(found, rows.T, atol=1e-4 if kind == "single" else 1e-12)

@@ -22,8 +22,9 @@ from dmte.network.synthetic import PlantedTopics
 from dmte.recipes import PAPER
 from dmte.settings import Settings
 from dmte.text import LearnedWeights, SpectralWords
-from dmte.training.auto_settings import WIDTHS, auto_word_weights
+from dmte.training.auto_settings import auto_word_weights
 from dmte.training.fold import Fold
+from dmte.training.frozen_start import WIDTHS
 from dmte.training.method import DmteMethod
 from dmte.training.objective import Scores, ranking_losses
 from dmte.training.run import TrainingRun

@@ -27,8 +27,9 @@ from dmte.diffusion.operators import diffuse
 from dmte.diffusion.transition import transition_matrix
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
+from dmte.kernels.sparse import CompressedRows
 from dmte.network import TextualNetwork
-from dmte.text.tfidf import strongest_directions
+from dmte.text.directions import strongest_directions
 
 HOP_WEIGHTS = (1.0, 0.7, 0.5, 0.35)
 """λ of diffused texts without training."""
@@ -94,4 +95,5 @@ def latent_features(words: sp.csr_array, dim: int, seed: int) -> Float[Tensor, "
         ConfigError: ``dim`` is below 1.
     """
     # For an empty text B V is exactly zero, while U Σ would be rounding noise.
-    return torch.from_numpy(words @ strongest_directions(words, dim, seed))
+    directions = strongest_directions(words, dim, seed)
+    return CompressedRows.from_scipy(words, directions.dtype).times(directions)

@@ -47,4 +47,5 @@ def tfidf_vectors(texts: Sequence[str], *, damped: bool = False) -> sp.csr_array
     ``damped`` replaces n_iw by ln(1 + n_iw) (Dumais 1991).
     """
     _, tokens = tokenized(texts)
-    return weigh_words(tokens, idf(tokens), damped=damped)
+    counts = tokens.word_counts()
+    return weigh_words(counts, idf(counts), damped=damped)

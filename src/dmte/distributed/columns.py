@@ -41,6 +41,9 @@ class Columns(Protocol):
     def reduce_scatter(self, part: Float[Tensor, "rows width"], /) -> Float[Tensor, "rows own"]:
         """Return the own columns of the sum of the parts of all processes."""
 
+    def broadcast(self, table: Tensor, /) -> Tensor:
+        """Return the table of the first process, so that all have the same bits."""
+
 
 class AllColumns:
     """The columns of a process that holds everything: nothing is exchanged."""
@@ -52,7 +55,7 @@ class AllColumns:
     def _same(self, part: Tensor) -> Tensor:
         return part
 
-    sum = reduce_scatter = _same
+    sum = reduce_scatter = broadcast = _same
 
     def shares(self, num_items: int) -> list[slice]:
         """Return one share."""

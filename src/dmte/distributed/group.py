@@ -57,9 +57,6 @@ class ProcessGroup(Columns, Protocol):
     ) -> Float[Tensor, "rows own"]:
         """Return the own columns of a table that rank zero has."""
 
-    def broadcast(self, table: Tensor, /) -> Tensor:
-        """Return the table of rank zero, which has the shape of ``table``."""
-
     def broadcast_string(self, text: str, /) -> str:
         """Return the text of rank zero."""
 
@@ -107,7 +104,7 @@ class SingleProcess(AllColumns):
 
     rank, size, is_rank_zero = 0, 1, True
 
-    sum_detached = broadcast = AllColumns.sum
+    sum_detached = AllColumns.sum
 
     def add_gradients(self, parameters: Iterable[nn.Parameter]) -> None:
         """Leave the gradients as they are."""

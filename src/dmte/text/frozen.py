@@ -7,6 +7,7 @@ are projected into the same space.
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float
@@ -14,6 +15,9 @@ from torch import Tensor
 
 from dmte.distributed.columns import ALL_COLUMNS, Columns
 from dmte.text.encoder import Prepared, TextEncoder, Texts
+
+BLOCK_ROWS = 1 << 14
+"""Rows of V that processes exchange at a time."""
 
 
 class FrozenEncoder(TextEncoder[Texts, Prepared]):
@@ -28,17 +32,33 @@ class FrozenEncoder(TextEncoder[Texts, Prepared]):
         self.register_buffer("directions", torch.zeros(vocabulary_size, dim))
 
     @abstractmethod
-    def start(self, texts: Texts, seed: int, *, letters: bool | None = None) -> None:
-        """Compute V from ``texts``; ``letters`` is the setting of that name."""
+    def start(
+        self,
+        texts: Texts,
+        seed: int,
+        *,
+        letters: bool | None = None,
+        columns: Columns = ALL_COLUMNS,
+    ) -> None:
+        """Compute the own columns of V from ``texts``; ``letters`` is the setting of that name."""
 
     @abstractmethod
+    def product_with(self, texts: Texts) -> Callable[[Tensor], Tensor]:
+        """Return the product with B as a function of V, or of some columns of V."""
+
     def project(self, texts: Texts) -> Float[Tensor, "texts dim"]:
         """Compute B V; its first columns are those of a narrower encoder."""
+        return self.product_with(texts)(self.directions)
 
     def narrowed(self, dim: int) -> "FrozenEncoder[Texts, Prepared]":
         """Return a copy with only the ``dim`` strongest directions."""
         narrow = type(self)(len(self.directions), dim, torch.Generator())
-        narrow.load_state_dict(self.state_dict() | {"directions": self.directions[:, :dim]})
+        for name, table in self.named_buffers():
+            narrow.register_buffer(name, table)
+        narrow.columns, own = self.columns, self.columns.own(dim)
+        blocks = self.directions.split(BLOCK_ROWS)
+        whole = [self.columns.all_gather(block, self.dim)[:, own] for block in blocks]
+        narrow.directions = torch.cat(whole) if whole else self.directions[:, own].clone()
         return narrow
 
     def divide(self, columns: Columns) -> dict[str, int]:

@@ -7,6 +7,7 @@ the singular directions of the training rows. If X is as wide as F, V is only a 
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -14,11 +15,12 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from dmte.distributed.columns import ALL_COLUMNS, Columns
 from dmte.errors import ConfigError
 from dmte.kernels.row_norms import unit_rows_
 from dmte.settings import ENCODER_TRAITS
+from dmte.text.directions import strongest_directions
 from dmte.text.frozen import FrozenEncoder
-from dmte.text.tfidf import strongest_directions
 from dmte.text.vocabulary import TokenizedTexts
 
 
@@ -76,14 +78,17 @@ class PrecomputedFeatures(FrozenEncoder[FeatureRows, Tensor]):
         seed: int,
         *,
         letters: bool | None = None,  # noqa: ARG002
+        columns: Columns = ALL_COLUMNS,
     ) -> None:
-        """Compute V from the features."""
+        """Compute the own columns of V from the features."""
         rows = unit_features(texts.rows.double()).numpy()
-        self.directions.copy_(torch.from_numpy(strongest_directions(rows, self.dim, seed)))
+        self.columns, dtype = columns, self.directions.dtype
+        self.directions = strongest_directions(rows, self.dim, seed, columns=columns).to(dtype)
 
-    def project(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
-        """Compute F V."""
-        return unit_features(texts.rows).to(self.directions.dtype) @ self.directions
+    def product_with(self, texts: FeatureRows) -> Callable[[Tensor], Tensor]:
+        """Return the product with F."""
+        rows = unit_features(texts.rows).to(self.directions.dtype)
+        return lambda directions: rows @ directions
 
     def prepare(self, texts: FeatureRows) -> Float[Tensor, "vertices dim"]:
         """Compute X, which is constant during training."""

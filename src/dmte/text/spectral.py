@@ -8,23 +8,27 @@ has one row per word. Nothing is trained, so new texts are projected into the sa
 ``word_weights`` learns the weights of words.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from dmte.distributed.columns import ALL_COLUMNS, Columns
 from dmte.kernels.row_norms import unit_rows_
 from dmte.kernels.sparse import CompressedRows
+from dmte.text.directions import strongest_directions
 from dmte.text.encoder import WordParts
 from dmte.text.frozen import FrozenEncoder
 from dmte.text.subwords import are_short, subword_matrix
-from dmte.text.tfidf import steep_idf, strongest_directions, weigh_words
+from dmte.text.tfidf import steep_idf, weigh_words
 from dmte.text.vocabulary import TokenizedTexts
 
-NUM_ITERATIONS = 4
-"""Power iterations of the SVD. On Cora, four in float32 take a third of the time of seven in
-float64."""
+NUM_PASSES = 3
+"""Passes of the SVD. With more, or with an exact SVD, the AUC of diffused texts on Cora, HepTh and
+DBLP differs by less than 0.1 (strict, 15 and 55 %, 64 to 512 directions, two seeds)."""
 
 
 class SpectralWords(FrozenEncoder[TokenizedTexts, CompressedRows]):
@@ -37,19 +41,30 @@ class SpectralWords(FrozenEncoder[TokenizedTexts, CompressedRows]):
         super().__init__(vocabulary_size, dim, generator)
         self.register_buffer("rarities", torch.zeros(vocabulary_size))
 
-    def start(self, texts: TokenizedTexts, seed: int, *, letters: bool | None = None) -> None:
+    def start(
+        self,
+        texts: TokenizedTexts,
+        seed: int,
+        *,
+        letters: bool | None = None,
+        columns: Columns = ALL_COLUMNS,
+    ) -> None:
         """Compute the IDF and V from ``texts``; None uses character n-grams if texts are short."""
-        weights = steep_idf(texts)
-        words = weigh_words(texts, weights, damped=True).astype(np.float32)
+        counts = texts.word_counts()
+        # Processors may round logarithms differently.
+        weights = torch.from_numpy(steep_idf(counts)).to(self.rarities.dtype)
+        self.rarities.copy_(columns.broadcast(weights))
+        words = weigh_words(counts, self.rarities.numpy(), damped=True)
         uses_subwords = are_short(texts) if letters is None else letters
-        parts = subword_matrix(texts.words).astype(np.float32) if uses_subwords else None
-        directions = strongest_directions(words, self.dim, seed, NUM_ITERATIONS, parts)
-        self.directions.copy_(torch.from_numpy(directions))
-        self.rarities.copy_(torch.from_numpy(weights))
+        parts = subword_matrix(texts.words) if uses_subwords else None
+        del counts
+        self.columns = columns
+        self.directions = strongest_directions(words, self.dim, seed, NUM_PASSES, parts, columns)
 
-    def project(self, texts: TokenizedTexts) -> Float[Tensor, "texts dim"]:
-        """Compute B V."""
-        return torch.from_numpy(self.weigh(texts) @ self.directions.numpy())
+    def product_with(self, texts: TokenizedTexts) -> Callable[[Tensor], Tensor]:
+        """Return the product with B."""
+        rows = self.prepare(texts)
+        return lambda directions: rows.times(directions.contiguous())
 
     def prepare(self, texts: TokenizedTexts) -> CompressedRows:
         """Build B."""
@@ -72,12 +87,10 @@ class SpectralWords(FrozenEncoder[TokenizedTexts, CompressedRows]):
     def word_parts(self, texts: TokenizedTexts) -> WordParts:
         """Return V, and B with each row divided by the length of that row of B V."""
         words = self.weigh(texts)
-        lengths = np.linalg.norm(words @ self.directions.numpy(), axis=1)
+        lengths = self.project(texts).norm(dim=1).numpy()
         scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
         return WordParts(sp.csr_array(sp.diags_array(scale) @ words), self.directions)
 
     def weigh(self, texts: TokenizedTexts) -> sp.csr_array:
         """Build B."""
-        words = weigh_words(texts, self.rarities.numpy(), damped=True)
-        words.data = words.data.astype(self.directions.numpy().dtype)
-        return words
+        return weigh_words(texts.word_counts(), self.rarities.numpy(), damped=True)

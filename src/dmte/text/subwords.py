@@ -36,26 +36,36 @@ def subword_matrix(words: Sequence[str]) -> sp.csr_array:
     >>> subword_matrix(["cat", "cats", "dog"]).toarray().round(1).tolist()
     [[1.0, 0.0, 0.0, 0.6, 0.6, 0.6], [0.0, 1.0, 0.0, 0.6, 0.6, 0.6], [0.0, 0.0, 1.0, 0.0, 0.0, 0.0]]
     """
-    numbers: dict[str, int] = {}
-    columns, ends = [], [0]
-    for word in words:
-        columns += [numbers.setdefault(ngram, len(numbers)) for ngram in sorted(_ngrams(word))]
-        ends.append(len(columns))
-    shape = len(words), len(numbers)
-    found = sp.csr_array((np.ones(len(columns)), columns, ends), shape=shape)
-    counts = np.bincount(columns, minlength=len(numbers))
-    weights = np.log(len(words) / np.maximum(counts, 1))
+    found = _ngrams(words)
+    counts = found.sum(axis=0)
     is_informative = (counts > 1) & (counts < len(words))
+    weights = np.log(len(words) / np.maximum(counts, 1))
     shared = sp.csr_array((found @ sp.diags_array(weights))[:, is_informative])
     lengths = np.sqrt(shared.multiply(shared).sum(axis=1))
     scale = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return sp.csr_array(sp.hstack([sp.eye_array(len(words)), sp.diags_array(scale) @ shared]))
 
 
-def _ngrams(word: str) -> set[str]:
-    spelled = f"<{word}>"
-    return {
-        spelled[start : start + length]
-        for length in range(MIN_LENGTH, MAX_LENGTH + 1)
-        for start in range(len(spelled) - length + 1)
-    }
+def _ngrams(words: Sequence[str]) -> sp.csr_array:
+    """Return a one for every word and each of its n-grams, a column per n-gram."""
+    spelled = "".join(f"<{word}>" for word in words).encode("utf-32-le", "surrogatepass")
+    _, letters = np.unique(np.frombuffer(spelled, np.uint32), return_inverse=True)
+    sizes = np.fromiter(map(len, words), np.int64, len(words)) + 2
+    word_of = np.repeat(np.arange(len(words)), sizes)
+    num_letters = letters.max(initial=0) + 1
+    remaining = np.repeat(sizes.cumsum(), sizes) - np.arange(len(letters))
+    # The number of the n-gram at every place. Longer n-grams extend those that fit into a word.
+    places, numbers = np.arange(len(letters)), letters
+    parts = []
+    for length in range(2, MAX_LENGTH + 1):
+        fits = remaining[places] >= length
+        places = places[fits]
+        keys = numbers[fits] * num_letters + letters[places + length - 1]
+        distinct, numbers = np.unique(keys, return_inverse=True)
+        if length >= MIN_LENGTH:
+            shape = len(words), len(distinct)
+            ones = np.ones(len(places), np.int64)
+            part = sp.csr_array((ones, (word_of[places], numbers)), shape=shape)
+            part.data[:] = 1  # An n-gram may occur in a word several times.
+            parts.append(part)
+    return sp.csr_array(sp.hstack(parts))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +14,9 @@ from torch.nn.functional import pad
 from dmte.errors import ConfigError
 from dmte.text.tokenize import NumberedWords, number_words
 from dmte.text.tokenize import tokenize as tokenize
+
+BLOCK_TOKENS = 1 << 20
+"""Words that are counted at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,6 +71,27 @@ class TokenizedTexts:
         bag = sp.csr_array((shares, *indices), shape=shape, copy=True)
         bag.sum_duplicates()
         return bag
+
+    def word_counts(self) -> sp.csr_array:
+        """Return the number of times every word occurs in every text."""
+        bounds, size = self.offsets.numpy(), max(1, self.vocabulary_size)
+        columns, counts, ends = [], [], [np.zeros(1, np.int64)]
+        # A few texts at a time, so that their words fit into the caches of the processor.
+        num_blocks = 1 + len(self.tokens) // BLOCK_TOKENS
+        edges = np.searchsorted(bounds, np.linspace(0, len(self.tokens), num_blocks + 1))
+        edges[0], edges[-1] = 0, len(self)
+        for first, last in pairwise(edges.tolist()):
+            texts = np.repeat(np.arange(last - first), np.diff(bounds[first : last + 1]))
+            pairs = texts * size + self.tokens[bounds[first] : bounds[last]].numpy()
+            pairs.sort()
+            starts = np.flatnonzero(np.diff(pairs, prepend=-1))
+            text, column = np.divmod(pairs[starts], size)
+            columns.append(column.astype(np.int32))
+            counts.append(np.diff(starts, append=len(pairs)).astype(np.int32))
+            ends.append(ends[-1][-1] + np.bincount(text, minlength=last - first).cumsum())
+        shape = len(self), self.vocabulary_size
+        parts = np.concatenate(counts), np.concatenate(columns), np.concatenate(ends)
+        return sp.csr_array(parts, shape=shape)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,24 +9,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import torch
-from torch.nn.functional import normalize
 
-from dmte.diffusion.hop_tables import hop_tables
 from dmte.distributed.group import ProcessGroup
-from dmte.errors import ConfigError, TrainingError
-from dmte.kernels.pair_scores import dot_products
 from dmte.metrics import NOISE, PairScores, auc, auc_difference_error
 from dmte.model.assemble import combine_scores, scale_scores
-from dmte.model.build import build_model
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
 from dmte.text import (
-    ENCODERS,
     EncoderInput,
-    FeatureRows,
     FrozenEncoder,
     TokenizedTexts,
     Vocabulary,
@@ -34,9 +27,8 @@ from dmte.text import (
     tokenized,
 )
 from dmte.text.subwords import are_short
-from dmte.training.validation import ValidationEdges, num_validation_edges, split_validation
-
-Split: TypeAlias = tuple[TextualNetwork, ValidationEdges | None]
+from dmte.training.frozen_start import Split, frozen_start
+from dmte.training.validation import num_validation_edges, split_validation
 
 MIN_VALIDATION_EDGES = 8
 """Number of validation edges below which diffused texts are kept untrained."""
@@ -65,7 +57,13 @@ class Plan:
     """Whether there are enough validation edges to train on frozen texts."""
 
 
-def resolve(settings: Settings, network: TextualNetwork, seed: int, group: ProcessGroup) -> Plan:
+def resolve(
+    settings: Settings,
+    network: TextualNetwork,
+    seed: int,
+    group: ProcessGroup,
+    dtype: torch.dtype = torch.float32,
+) -> Plan:
     """Return the plan of a training run; all processes of a group must call it.
 
     Raises:
@@ -92,7 +90,7 @@ def resolve(settings: Settings, network: TextualNetwork, seed: int, group: Proce
     )
     texts, start = encoder_input(settings.encoder, words, network.features), None
     if settings.has_frozen_encoder:
-        start = divided_start(settings, splits, texts, seed, group)
+        start = frozen_start(settings, splits, texts, seed, group, dtype)
         settings = settings.with_half(start.dim) if settings.is_text_only else settings
     return Plan(settings, splits, vocabulary, texts, start, learns)
 
@@ -190,101 +188,3 @@ def choose_degree_power(scores: Sequence[tuple[PairScores, PairScores]]) -> floa
         return 0.0
     found = {power: fmean(auc(*scale_scores(*one, power)) for one in scores) for power in POWERS}
     return max(POWERS, key=lambda power: found[power])
-
-
-WIDTHS = (64, 128, 256, 512)
-"""Widths to choose from."""
-
-DEFAULT_WIDTH = 128
-"""The width without validation edges."""
-
-
-def spectral_start(
-    settings: Settings,
-    splits: Sequence[Split],
-    texts: EncoderInput,
-    seed: int,
-) -> FrozenEncoder[Any, Any]:
-    """Return the encoder with its directions; validation AUC chooses ``dim`` if it is None.
-
-    Raises:
-        TrainingError: No text has a word, or all features are zero.
-    """
-    widths = _widths(texts) if settings.dim is None else (settings.half,)
-    kind = ENCODERS[settings.encoder]
-    widest = kind(texts.vocabulary_size, max(widths), torch.Generator())
-    if not isinstance(widest, FrozenEncoder):
-        raise ConfigError(f"the encoder {settings.encoder!r} is not frozen")
-    widest.start(texts, seed, letters=settings.letters)
-    if not bool(widest.directions.any()):
-        raise TrainingError(_nothing_to_read(texts))
-    if len(widths) == 1:
-        return widest
-    folds = [(train, validation) for train, validation in splits if validation is not None]
-    if not folds:
-        return widest.narrowed(min(DEFAULT_WIDTH, widest.dim))
-    projected = widest.project(texts)
-    found = dict.fromkeys(widths, 0.0)
-    for width in widths:
-        model = build_model(settings.with_half(width), 0, 0, seed)
-        narrow = normalize(projected[:, :width])
-        for train, pairs in folds:
-            transition = model.transition_of(train.adjacency())
-            with torch.no_grad():
-                text = model.combine(hop_tables(transition.rows, narrow, model.num_hops))
-                scores = dot_products(model.mix(text), pairs.pairs())
-            found[width] += auc(scores[: len(pairs.edges)], scores[len(pairs.edges) :])
-    # max returns the first, smallest width among equals.
-    return widest.narrowed(max(found, key=lambda width: found[width]))
-
-
-def divided_start(
-    settings: Settings,
-    splits: Sequence[Split],
-    texts: EncoderInput,
-    seed: int,
-    group: ProcessGroup,
-) -> FrozenEncoder[Any, Any]:
-    """Return the own columns of the encoder, which rank zero computes and scatters.
-
-    Other processors could compute other signs or choose another width.
-
-    Raises:
-        TrainingError: No text has a word, or all features are zero.
-    """
-    found = group.run_on_rank_zero(lambda: spectral_start(settings, splits, texts, seed))
-    if group.size == 1 and found is not None:
-        return found
-    width = int(group.broadcast_string("" if found is None else str(found.dim)))
-    own: FrozenEncoder[Any, Any] = ENCODERS[settings.encoder](  # type: ignore[assignment]
-        texts.vocabulary_size, width, torch.Generator()
-    )
-    axes = own.divide(group)
-    for name, table in list(own.named_buffers()):
-        whole = None if found is None else found.get_buffer(name)
-        if name in axes:
-            own.register_buffer(name, group.scatter(whole, len(table), width, table.dtype))
-        else:
-            own.register_buffer(name, group.broadcast(table if whole is None else whole))
-    return own
-
-
-def _nothing_to_read(texts: EncoderInput) -> str:
-    """Return the error message if all directions are zero."""
-    if isinstance(texts, FeatureRows):
-        return (
-            "all features of all vertices are zero, and the encoder 'features' uses only them; "
-            "give other features, or leave out --features to use the texts"
-        )
-    return (
-        "no text has a word, and the encoder 'spectral' uses only words; the paper's recipe "
-        "('dmte train --recipe paper', the method dmte-paper) learns from links alone"
-    )
-
-
-def _widths(texts: EncoderInput) -> tuple[int, ...]:
-    """Return the widths to try: with features, up to the first that is as large as their number."""
-    if not isinstance(texts, FeatureRows):
-        return WIDTHS
-    needed = [width for width in WIDTHS if width < texts.vocabulary_size]
-    return WIDTHS[: len(needed) + 1]

@@ -25,10 +25,11 @@ from dmte.network import TextualNetwork
 from dmte.runtime.memory import available_bytes
 from dmte.settings import Settings
 from dmte.text import ENCODERS, tokenized
-from dmte.text.tfidf import NUM_SPARE_DIRECTIONS
-from dmte.training.auto_settings import WIDTHS, auto_letters, auto_word_weights, num_folds
+from dmte.text.directions import NUM_SPARE_DIRECTIONS
+from dmte.training.auto_settings import auto_letters, auto_word_weights, num_folds
 from dmte.training.edges import MAX_UNLINKED, step_sizes
 from dmte.training.fold import samples_all_vertices
+from dmte.training.frozen_start import WIDTHS
 from dmte.training.validation import num_validation_edges
 
 FLOAT_BYTES = 4

@@ -92,7 +92,7 @@ class TrainingRun:
         self._check_same_data()
         self.epoch = 0
         self.history: list[EpochRecord] = []
-        plan = resolve(settings, network, seed, group)
+        plan = resolve(settings, network, seed, group, dtype)
         self.settings, self.vocabulary, self._learns = plan.settings, plan.vocabulary, plan.learns
         self._check_num_columns()
         self._vocabulary_size = plan.texts.vocabulary_size
