@@ -1,6 +1,7 @@
 """Randomized SVD against the exact one of numpy, for one process and for several."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest

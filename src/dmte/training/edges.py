@@ -31,8 +31,9 @@ propagates the whole graph."""
 TABLE_BATCH_SIZE = 2048
 """Automatic batch size of steps that read rows of hop tables."""
 
-HIDDEN_FRACTION = 0.2
-"""Maximum fraction of edges hidden from P (tuned by hand)."""
+ROUNDS = 5
+"""Minimum number of rounds that all edges are divided into: a fifth of them is hidden from P at a
+time (tuned by hand)."""
 
 MAX_ROUND_EDGES, MAX_EPOCH_EDGES = 1 << 17, 1 << 18
 """Maximum numbers of edges of a round and of an epoch if X is fixed. The model has few parameters,
@@ -62,7 +63,7 @@ def step_sizes(settings: Settings, num_edges: int) -> StepSizes:
         batch = settings.batch_size or max(MIN_BATCH_SIZE, math.ceil(num_edges / MAX_STEPS))
         widest, epoch = settings.round_edges or batch, num_edges
     if settings.hide_supervised:
-        widest = min(widest, max(1, int(HIDDEN_FRACTION * num_edges)))
+        widest = min(widest, max(1, math.ceil(num_edges / ROUNDS)))
     elif not settings.has_frozen_encoder:
         widest = num_edges
     epoch = min(epoch, num_edges)

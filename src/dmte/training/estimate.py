@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from dmte.diffusion.hop_tables import BLOCK_NUMBERS
 from dmte.diffusion.operators import ACTIVATIONS
 from dmte.errors import TrainingError
 from dmte.kernels.pair_scores import BLOCK, CHUNK
@@ -30,7 +31,8 @@ from dmte.training.auto_settings import auto_letters, auto_word_weights, num_fol
 from dmte.training.edges import MAX_UNLINKED, step_sizes
 from dmte.training.fold import samples_all_vertices
 from dmte.training.frozen_start import WIDTHS
-from dmte.training.validation import num_validation_edges
+from dmte.training.rounds import MANY
+from dmte.training.validation import NUM_NON_EDGES, num_validation_edges
 
 FLOAT_BYTES = 4
 NARROWER = (512, 256, 128, 64, 32)
@@ -149,8 +151,7 @@ def _tables(sizes: Sizes, settings: Settings, width: int) -> tuple[int, int]:
         return sizes.words * width + structure + small, 0
     if sizes.auto_word_weights:
         return sizes.folds * (structure + small + sizes.words), sizes.words * width
-    rows = sizes.words + sizes.vertices + sizes.folds * sizes.members
-    return sizes.folds * (structure + small), rows * width
+    return sizes.folds * (structure + small), sizes.words * width
 
 
 def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
@@ -164,24 +165,38 @@ def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
 
 def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     """Return the number of values used by a step, or by validation if that is more."""
+    if settings.is_text_only:
+        return max(_of_rounds(sizes, settings, width), 3 * sizes.vertices * width)
     halves = 2 if settings.structure else 1
     # For the backward pass, each hop stores P^h X and the output of an activation.
     of_hops = settings.hops * ACTIVATIONS[settings.activation].tables_per_hop
     directed = 2 * min(step_sizes(settings, sizes.edges).batch, sizes.edges)
     tables = (of_hops + (21 if settings.structure else 11)) * sizes.members * width
-    if samples_all_vertices(settings) and sizes.members > 4096:
-        # After diffusion only scored vertices continue; selecting them takes memory too.
-        scored_vertices = min(sizes.members, directed + 4096)
-        tables = ((of_hops + 6) * sizes.members + 9 * scored_vertices) * width
     scored = min(CHUNK, directed)
     gathered = scored * (2 + settings.num_negatives) * halves * width
     validating = (of_hops + 2 + 2 * halves) * sizes.vertices * width
     pairs = 3 * min(BLOCK, sizes.validation_edges) * halves * width
-    if sizes.auto_word_weights:  # Weighted directions, their gradient, X unscaled and scaled.
-        tables += (2 * sizes.words + sizes.members) * width
-        validating += (sizes.words + 2 * sizes.vertices) * width
     states = ENCODERS[settings.encoder].step_numbers(sizes.vertices, sizes.tokens, width)
     return max(tables + gathered + states, validating + pairs)
+
+
+def _of_rounds(sizes: Sizes, settings: Settings, width: int) -> int:
+    """Return the number of values of hop tables and steps, if X is fixed."""
+    steps, negatives = step_sizes(settings, sizes.edges), settings.num_negatives
+    if not settings.share_negatives:
+        negatives *= 2 * steps.batch
+    num_steps = math.ceil(steps.round / steps.batch)
+    rows = 2 * steps.round + negatives * num_steps
+    rows = sizes.members if rows > MANY * sizes.members or sizes.auto_word_weights else rows
+    pairs = 2 * (sizes.validation_edges + max(sizes.validation_edges, NUM_NON_EDGES))
+    validation_rows = min(sizes.vertices, pairs if sizes.validation_edges else 0)
+    scored = min(rows, 2 * steps.batch + negatives)
+    numbers = sizes.members + settings.hops * (rows + validation_rows)
+    numbers += (settings.hops + 9) * scored
+    propagated = min(sizes.members * width, BLOCK_NUMBERS)
+    if sizes.auto_word_weights:  # Gradients of the hop tables and of the weighted directions.
+        numbers += 2 * settings.hops * sizes.members + 2 * sizes.words
+    return numbers * width + 3 * propagated + 4 * scored * min(negatives, sizes.members)
 
 
 def check_memory(

@@ -31,6 +31,7 @@ from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.provenance import environment
+from dmte.runtime.threads import map_on_single_threads
 from dmte.settings import PARTS, Settings
 from dmte.text import EncoderInput, LearnedWeights
 from dmte.training.auto_settings import choose_degree_power, choose_structure_share, resolve
@@ -146,10 +147,9 @@ class TrainingRun:
         while not self.is_done:
             started = time.perf_counter()
             active = [fold for fold in self.folds if not fold.has_stopped]
-            losses = torch.stack([fold.train_epoch(self.epoch) for fold in active])
+            parts = torch.stack(self._train(active)).mean(dim=0)
             self.epoch += 1
-            aucs = self._validate(active)
-            parts = losses.mean(dim=0)
+            aucs = () if self.epoch % self.settings.validate_every else self._last_aucs()
             loss = float(weighted_sum(parts, self.settings.objective))
             by_part = dict(zip(PARTS, parts.tolist(), strict=False))
             record = EpochRecord(self.epoch, loss, by_part, _mean(aucs), aucs)
@@ -169,13 +169,19 @@ class TrainingRun:
         if aucs := self._last_aucs():
             self.history.append(EpochRecord(0, None, {}, _mean(aucs), aucs))
 
-    def _validate(self, active: list[Fold]) -> tuple[float, ...]:
-        """Return the validation AUC of every fold, or nothing if this epoch skips validation."""
-        if self.epoch % self.settings.validate_every:
-            return ()
-        for fold in active:
-            fold.validate(self.epoch)
-        return self._last_aucs()
+    def _train(self, active: list[Fold]) -> list[Tensor]:
+        """Train every fold for an epoch, validate it if due, and return the losses of its parts."""
+        epoch = self.epoch + 1
+
+        def train(fold: Fold) -> Tensor:
+            losses = fold.train_epoch(epoch - 1)
+            if epoch % self.settings.validate_every == 0:
+                fold.validate(epoch)
+            return losses
+
+        if len(self.folds) > 1 and self.group.size == 1:
+            return map_on_single_threads(train, active)
+        return [train(fold) for fold in active]
 
     def _last_aucs(self) -> tuple[float, ...]:
         """Return the last validation AUC of every fold."""
