@@ -28,7 +28,11 @@ from dmte.text import (
 )
 from dmte.text.subwords import are_short
 from dmte.training.frozen_start import Split, frozen_start
-from dmte.training.validation import num_validation_edges, split_validation
+from dmte.training.validation import (
+    ValidationScores,
+    num_validation_edges,
+    split_validation,
+)
 
 MIN_VALIDATION_EDGES = 8
 """Number of validation edges below which diffused texts are kept untrained."""
@@ -132,6 +136,23 @@ def num_folds(settings: Settings, num_edges: int) -> int:
 
 def _are_few(num_edges: int) -> bool:
     return 0 < num_edges < ENOUGH_VALIDATION_EDGES
+
+
+def choose_assembly(settings: Settings, scores: Sequence[ValidationScores]) -> Settings:
+    """Return the settings with a structure share and a degree power, given those of every fold."""
+    share, power = settings.structure_share, settings.degree_power
+    if share is None:
+        halves = [(one.text, one.walks) for one in scores if one.walks is not None]
+        share = choose_structure_share(halves) if halves else 0.0
+    if power is None:
+        power = choose_degree_power([(_combined(one, share), one.lengths) for one in scores])
+    chosen = replace(settings, structure_share=share, degree_power=power)
+    return chosen.with_half(settings.half)
+
+
+def _combined(scores: ValidationScores, share: float) -> PairScores:
+    """Combine text and walk scores of the validation pairs."""
+    return scores.text if scores.walks is None else combine_scores(scores.text, scores.walks, share)
 
 
 SHARES = (0.2, 0.5, 0.8)

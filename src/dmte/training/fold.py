@@ -6,9 +6,8 @@ Batches, negatives and dropped words depend only on the seed, the fold and the e
 processes of a group draw the same.
 """
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -18,13 +17,11 @@ from dmte.diffusion.random_projection import walk_features
 from dmte.distributed.columns import ALL_COLUMNS
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.errors import TrainingError
-from dmte.kernels.adam import Adam
 from dmte.kernels.pair_scores import dot_products
 from dmte.kernels.sparse import SparseMatrix
 from dmte.metrics import PairScores, auc
 from dmte.model.assemble import degrees, length_products
 from dmte.model.build import build_model, structure_half
-from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
@@ -33,32 +30,19 @@ from dmte.training.batch_scores import Batch, BatchScorer
 from dmte.training.edges import StepSizes, SupervisedEdges, sample_unlinked, step_sizes
 from dmte.training.negative_sampling import NegativeSampler
 from dmte.training.objective import LOSSES, weighted_sum
+from dmte.training.optimizer import optimizer_of, smaller_rates
 from dmte.training.rounds import PropagatedTexts, TabulatedTexts, TextRows
-from dmte.training.validation import Best, ValidationEdges, score_validation
-
-EMPHASIS = "encoder.emphasis"
-"""Parameter name of the word weights."""
-
-OWN_RATES: Mapping[str, str] = MappingProxyType(
-    {"mixing.matrix": "mixing_learning_rate", EMPHASIS: "word_learning_rate"}
+from dmte.training.validation import (
+    Best,
+    ValidationEdges,
+    ValidationScores,
+    score_validation,
 )
-"""Settings with the step sizes of M and of the word weights; others use ``learning_rate``."""
 
 
 def samples_all_vertices(settings: Settings) -> bool:
     """Return whether negatives are drawn uniformly, including vertices without edges."""
     return settings.noise_power == 0 and not settings.structure
-
-
-class ValidationScores(NamedTuple):
-    """Scores of the validation pairs."""
-
-    text: PairScores
-    """Text scores at the best validation epoch."""
-    walks: PairScores | None
-    """Scores of the random structure half, if requested."""
-    lengths: PairScores
-    """Products of the two lengths for a = 1 (see ``model.assemble``)."""
 
 
 class Fold:
@@ -84,7 +68,7 @@ class Fold:
         columns = group if group.size > 1 else ALL_COLUMNS
         num_linked = len(self.edges.members)
         self.model = build_model(settings, vocabulary_size, num_linked, seed, columns).to(dtype)
-        self.optimizer = _optimizer_of(self.model, settings)
+        self.optimizer = optimizer_of(self.model, settings)
         self._features: Tensor | None = None
         """X during an epoch, if it is fixed."""
         self._validation_texts: TextRows | None = None
@@ -97,7 +81,7 @@ class Fold:
             if self.settings.word_weights and isinstance(encoder, SpectralWords)
             else encoder
         )
-        self.optimizer = _optimizer_of(self.model, self.settings)
+        self.optimizer = optimizer_of(self.model, self.settings)
 
     def prepare_steps(self, texts: EncoderInput, prepared: Any) -> None:
         """Compute the tables that all steps share, once the model has its encoder.
@@ -293,25 +277,5 @@ class Fold:
         if not is_finite:
             raise TrainingError(
                 f"{what} was no longer a finite number in epoch {epoch + 1}; "
-                f"{self._smaller_steps()} may help"
+                f"{smaller_rates(self.model, self.settings)} may help"
             )
-
-    def _smaller_steps(self) -> str:
-        """Suggest a smaller value of every step size, since NaN soon reaches all parameters."""
-        used = {OWN_RATES.get(name, "learning_rate") for name, _ in self.model.named_parameters()}
-        *most, last = (
-            f"a {rate} below {getattr(self.settings, rate):g}"
-            for rate in ("learning_rate", *OWN_RATES.values())
-            if rate in used
-        )
-        return f"{', '.join(most)} or {last}" if most else last
-
-
-def _optimizer_of(model: DiffusionMaps, settings: Settings) -> Adam:
-    """Return Adam, with separate step sizes for M and the word weights."""
-    parameters = dict(model.named_parameters())
-    apart = {name: parameters.pop(name) for name in OWN_RATES if name in parameters}
-    optimizer = Adam(parameters.values(), settings.learning_rate)
-    for name, parameter in apart.items():
-        optimizer.add([parameter], getattr(settings, OWN_RATES[name]))
-    return optimizer

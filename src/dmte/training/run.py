@@ -11,7 +11,7 @@ epoch of early stopping are the same on all of them.
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,8 +22,7 @@ from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
 from dmte.kernels.sparse import SparseMatrix
-from dmte.metrics import PairScores
-from dmte.model.assemble import Assembly, combine_scores, degrees
+from dmte.model.assemble import Assembly, degrees
 from dmte.model.build import build_model, structure_half
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.model.history import EpochRecord
@@ -34,8 +33,8 @@ from dmte.runtime.provenance import environment
 from dmte.runtime.threads import map_on_single_threads
 from dmte.settings import PARTS, Settings
 from dmte.text import EncoderInput, LearnedWeights
-from dmte.training.auto_settings import choose_degree_power, choose_structure_share, resolve
-from dmte.training.fold import Fold, ValidationScores
+from dmte.training.auto_settings import choose_assembly, resolve
+from dmte.training.fold import Fold
 from dmte.training.objective import weighted_sum
 from dmte.training.validation import Best
 
@@ -251,18 +250,12 @@ class TrainingRun:
 
     def _chosen_settings(self) -> Settings:
         """Return the settings with structure share and degree power chosen by validation scores."""
-        share, power = self.settings.structure_share, self.settings.degree_power
-        scores: list[ValidationScores] = []
-        if share is None or power is None:
-            found = [fold.validation_scores(by_walks=share != 0) for fold in self.folds]
+        settings, scores = self.settings, []
+        if settings.structure_share is None or settings.degree_power is None:
+            by_walks = settings.structure_share != 0
+            found = [fold.validation_scores(by_walks=by_walks) for fold in self.folds]
             scores = [one for one in found if one is not None]
-        if share is None:
-            halves = [(one.text, one.walks) for one in scores if one.walks is not None]
-            share = choose_structure_share(halves) if halves else 0.0
-        if power is None:
-            power = choose_degree_power([(_combined(one, share), one.lengths) for one in scores])
-        chosen = replace(self.settings, structure_share=share, degree_power=power)
-        return chosen.with_half(self.settings.half)
+        return choose_assembly(settings, scores)
 
     def _averaged(self) -> DiffusionMaps:
         """Return the mean of the models of all folds."""
@@ -306,11 +299,6 @@ class TrainingRun:
                 f"{self.group.size} processes cannot share {self.settings.half} columns; "
                 "use fewer processes or a larger dim"
             )
-
-
-def _combined(scores: ValidationScores, share: float) -> PairScores:
-    """Combine text and walk scores of the validation pairs."""
-    return scores.text if scores.walks is None else combine_scores(scores.text, scores.walks, share)
 
 
 def _mean(aucs: Sequence[float]) -> float | None:

@@ -1,6 +1,7 @@
 """Validation edges and early stopping."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from dmte.distributed.columns import Columns
 from dmte.kernels.pair_scores import dot_products
+from dmte.metrics import PairScores
 from dmte.model.assemble import combine_halves
 from dmte.model.diffusion_maps import DiffusionMaps
 from dmte.network.split import draw_non_edges, strict_split
@@ -35,6 +37,17 @@ class ValidationEdges:
     def pairs(self) -> Int[Tensor, "pairs 2"]:
         """Return the edges, then the pairs without one."""
         return torch.cat([self.edges, self.non_edges])
+
+
+class ValidationScores(NamedTuple):
+    """Scores of the validation pairs."""
+
+    text: PairScores
+    """Text scores at the best validation epoch."""
+    walks: PairScores | None
+    """Scores of the random structure half, if requested."""
+    lengths: PairScores
+    """Products of the two lengths for a = 1 (see ``model.assemble``)."""
 
 
 @torch.no_grad()
