@@ -85,15 +85,20 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         loss: Loss function: "pointwise" (logistic, Eq. 13) or "ranking" (edges outscore negatives).
         sharpness: Factor τ of score differences in the ranking loss.
         num_negatives: Negatives per edge, K; 1 in the paper (section 5).
+        share_negatives: Draw one set of K negatives for all edges of a step, without the neighbors
+            of an edge's end.
         noise_power: Exponent of the out-degree in the noise distribution; 0.75 in the paper
             (section 4.4).
-        epochs: Maximum number of passes over the edges.
-        batch_size: Edges per step; None uses 8,192, or a fiftieth of the edges if that is more.
+        epochs: Maximum number of passes over the edges, or over 262,144 of them if X is fixed.
+        batch_size: Edges per step.
+        round_edges: Edges that are removed from P together while steps score them
+            (``hide_supervised``); at most a fifth of all.
         learning_rate: Step size of Adam.
         mixing_learning_rate: Step size of Adam for the square matrix of the setting mixing.
-        word_learning_rate: Step size of Adam for the logarithms of the word weights.
-        hide_supervised: Remove the edges of a step from P while they are scored, at most a fifth of
-            all edges.
+        word_learning_rate: Step size of Adam for the logarithms of the word weights, which have one
+            step per epoch.
+        hide_supervised: Remove the edges of a step from P while they are scored (see
+            ``round_edges``).
         validation_fraction: Fraction of edges held out for early stopping.
         folds: Trainings with different validation edges, whose parameters are averaged.
         validate_every: Epochs between two evaluations on the validation edges.
@@ -133,18 +138,20 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         objective: ObjectiveWeights = ObjectiveWeights(),
         loss: Loss = "ranking",
         sharpness: float = 10.0,
-        num_negatives: int = 5,
+        num_negatives: int = 128,
+        share_negatives: bool = True,
         noise_power: float = 0.0,
         epochs: int = 40,
         batch_size: int | None = None,
+        round_edges: int | None = None,
         learning_rate: float = 0.01,
         mixing_learning_rate: float = 0.001,
-        word_learning_rate: float = 0.05,
+        word_learning_rate: float = 0.1,
         hide_supervised: bool = True,
         validation_fraction: float = 0.1,
         folds: int | None = None,
         validate_every: int = 1,
-        patience: int = 8,
+        patience: int = 4,
         network: TextualNetwork | None = None,
         seed: int = 0,
         memory: Path | str | None = None,
@@ -171,9 +178,11 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.loss = loss
         self.sharpness = sharpness
         self.num_negatives = num_negatives
+        self.share_negatives = share_negatives
         self.noise_power = noise_power
         self.epochs = epochs
         self.batch_size = batch_size
+        self.round_edges = round_edges
         self.learning_rate = learning_rate
         self.mixing_learning_rate = mixing_learning_rate
         self.word_learning_rate = word_learning_rate

@@ -164,7 +164,7 @@ class Settings:
     """Loss function: "pointwise" (logistic, Eq. 13) or "ranking" (edges outscore negatives)."""
     sharpness: Rate = 10.0
     """Factor τ of score differences in the ranking loss."""
-    num_negatives: Count = 256
+    num_negatives: Count = 128
     """Negatives per edge, K; 1 in the paper (section 5)."""
     share_negatives: bool = True
     """Draw one set of K negatives for all edges of a step, without the neighbors of an edge's end.
@@ -198,7 +198,7 @@ class Settings:
     structure half."""
     validate_every: Count = 1
     """Epochs between two evaluations on the validation edges."""
-    patience: Count = 8
+    patience: Count = 4
     """Evaluations without a better validation AUC before training stops."""
 
     def __post_init__(self) -> None:
@@ -291,6 +291,17 @@ class Settings:
     def to_dict(self) -> dict[str, Any]:
         """Return every setting as plain values, for JSON."""
         return asdict(self)
+
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any]) -> "Settings":
+        """Return the settings of a stored model, perhaps of an earlier version.
+
+        Settings that the version did not have get the values that it used.
+
+        Raises:
+            ConfigError: A name is not a setting, or a value is out of range.
+        """
+        return cls.from_dict({"share_negatives": False, **values})
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":

@@ -185,7 +185,7 @@ class TrainedModel:
                 "Embedding.load reads an embedding"
             )
         config = decode_json(parts["config.json"])
-        settings = Settings.from_dict(config["settings"])
+        settings = Settings.from_stored(config["settings"])
         embedding = Embedding.from_parts(parts, Path(folder))
         vocabulary = Vocabulary(tuple(decode_json(parts["vocabulary.json"])))
         network = _unpack_network(parts, embedding.ids, directed=config["network"]["directed"])

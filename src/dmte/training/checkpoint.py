@@ -142,7 +142,7 @@ def _position_of(
         folder,
         seed=(position["seed"], seed),
         network=(position["fingerprint"], network.fingerprint()),
-        **_paired(Settings.from_dict(position["settings"]), settings),
+        **_paired(Settings.from_stored(position["settings"]), settings),
     )
     if settings.epochs < position["epoch"]:
         raise ConfigError(

@@ -18,7 +18,7 @@ from dmte.distributed.columns import ALL_COLUMNS
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.errors import TrainingError
 from dmte.kernels.pair_scores import dot_products
-from dmte.kernels.sparse import SparseMatrix
+from dmte.kernels.sparse import CompressedRows, SparseMatrix
 from dmte.metrics import PairScores, auc
 from dmte.model.assemble import degrees, length_products
 from dmte.model.build import build_model, structure_half
@@ -96,7 +96,8 @@ class Fold:
         self._all_words = prepared
         if len(members) < self.train.num_vertices:
             read = model.encoder.prepare(self._words)
-            self._all_words = once(read) if isinstance(read, SparseMatrix) else read
+            is_sparse = isinstance(read, SparseMatrix | CompressedRows)
+            self._all_words = once(read) if is_sparse else read
         self._texts = self._all_words
         self.edges = once(self.edges)
         self._template = once(self.edges.template())

@@ -21,7 +21,7 @@ from dmte.diffusion.random_projection import walk_features
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError
-from dmte.kernels.sparse import SparseMatrix
+from dmte.kernels.sparse import CompressedRows, SparseMatrix
 from dmte.model.assemble import Assembly, degrees
 from dmte.model.build import build_model, structure_half
 from dmte.model.diffusion_maps import DiffusionMaps
@@ -106,16 +106,18 @@ class TrainingRun:
                 fold.start_from(plan.start.to(dtype))
         # With several folds the encoder is frozen, and all share its X.
         read = self.folds[0].model.encoder.prepare(plan.texts)
-        self._texts = group.share_on_host(read) if isinstance(read, SparseMatrix) else read
+        is_sparse = isinstance(read, SparseMatrix | CompressedRows)
+        self._texts = group.share_on_host(read) if is_sparse else read
         if self._learns:
             self._prepare_steps(plan.texts)
 
     def _prepare_steps(self, texts: EncoderInput) -> None:
         for fold in self.folds:
             fold.prepare_steps(texts, self._texts)
-        # Processors may round a power differently, and would then draw different negatives.
-        noise = {f"noise {fold.number}": fold.sampler.noise.tolist() for fold in self.folds}
-        self.group.require_same(noise)
+        if self.group.size > 1:
+            # Processors may round a power differently, and would then draw different negatives.
+            noise = {f"noise {fold.number}": fold.sampler.noise.tolist() for fold in self.folds}
+            self.group.require_same(noise)
 
     @property
     def num_edges(self) -> int:

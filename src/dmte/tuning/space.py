@@ -128,7 +128,7 @@ SPACE = Space(
             "structure": Choice((False, True)),
             "loss": Choice(("ranking", "pointwise")),
             "sharpness": Between(2.0, 40.0, log=True),
-            "num_negatives": Whole(1, 20, log=True),
+            "num_negatives": Whole(16, 512, log=True),
             "noise_power": Between(0.0, 1.0),
             "letters": Choice((OPEN, False, True)),
             "word_weights": Choice((OPEN, False, True)),
@@ -139,7 +139,7 @@ SPACE = Space(
     nearby=(
         {"hops": 6, "decay": 0.8},
         {"hops": 3, "decay": 0.4},
-        {"num_negatives": 20},
+        {"num_negatives": 512},
         {"mixing_learning_rate": 0.003},
         {"sharpness": 20.0},
         {"letters": True},
