@@ -1,7 +1,12 @@
 """Entry point of ``dmte`` and ``python -m dmte``."""
 
+import gc
 import os
 import sys
+
+NEW_OBJECTS = 10_000
+"""New objects after which Python looks for garbage, which takes time: imports and networks make
+many objects, and all of them last. Python's default is 700 or 2,000."""
 
 
 def main() -> None:
@@ -12,11 +17,15 @@ def main() -> None:
     # variable, others the second, once, when torch is loaded.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    gc.set_threshold(NEW_OBJECTS)
     try:
         from dmte.cli import main as run
     except KeyboardInterrupt:
         sys.exit("dmte: interrupted")
-    run()
+    try:
+        run()
+    finally:
+        gc.freeze()  # Python looks for garbage once more before it exits.
 
 
 if __name__ == "__main__":

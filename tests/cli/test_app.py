@@ -173,6 +173,19 @@ assert "torch" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+def test_the_end_of_the_program_does_not_wait_for_the_garbage_collector() -> None:
+    code = """
+import gc, sys
+from dmte.__main__ import main
+sys.argv = ["dmte", "--version"]
+try:
+    main()
+except SystemExit:
+    assert gc.get_freeze_count() > 0
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_help_repeats_the_values_of_the_modules_it_does_not_load(inside: Run) -> None:
     assert set(GROUPS["all"]) == set(TARGETS)
     assert set(SUFFIXES.values()) == set(FORMATS)
