@@ -173,6 +173,20 @@ assert "torch" in sys.modules
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
+@pytest.mark.medium
+def test_training_loads_no_slow_modules_that_it_does_not_use(tmp_path: Path) -> None:
+    code = """
+import sys
+from dmte.cli import main
+try:
+    main([*"train concepts --epochs 1 --checkpoint-every 0 --quiet --out".split(), sys.argv[1]])
+except SystemExit as done:
+    assert not done.code
+assert not {"pandas", "pyarrow.compute", "narwhals", "sklearn"} & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "model")], check=True)
+
+
 def test_the_end_of_the_program_does_not_wait_for_the_garbage_collector() -> None:
     code = """
 import gc, sys

@@ -110,6 +110,23 @@ def test_the_first_error_of_a_file_is_reported(name: str, content: bytes, messag
 
 
 @pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("name", ["e.csv", "e.jsonl", "e.edgelist"])
+@pytest.mark.parametrize("padding", ["", " "])
+@pytest.mark.parametrize("many_edges", [0, 100])
+def test_few_and_many_edges_find_the_same_ends(
+    name: str, padding: str, many_edges: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dmte.network.formats.edge_rows.MANY_EDGES", many_edges)
+    ends = [("a", f"{padding}é"), ("é", "c"), (f"c{padding}", "a")]
+    Path("v.csv").write_text("id,text\na,x\né,y\nc,z\n")
+    Path("e.csv").write_text("source,target\n" + "".join(f"{s},{t}\n" for s, t in ends))
+    rows = [{"source": source, "target": target} for source, target in ends]
+    Path("e.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    Path("e.edgelist").write_text("".join(f"{s} {t}\n" for s, t in ends))
+    assert read_tables("v.csv", name).edges.tolist() == [[0, 1], [1, 2], [2, 0]]
+
+
+@pytest.mark.usefixtures("small_batches")
 def test_a_missing_end_is_reported_before_an_unknown_end() -> None:
     Path("v.csv").write_text("id\na\n")
     Path("e.csv").write_text("source,target\na,z\na,a\na,a\na,\n")

@@ -1,11 +1,12 @@
 """The edges in tables: rows of an edge table, or a column of links in a vertex table."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -24,6 +25,7 @@ from dmte.network.formats.table import (
 )
 from dmte.runtime.spelling import unknown_id_message
 
+MANY_EDGES = 250_000  # Above, PyArrow finds ids faster, although its functions take long to import.
 LONGEST_COMPARED = 50  # Characters of an unknown id; comparing whole texts would take minutes.
 
 
@@ -106,26 +108,53 @@ def _end_positions(
 ) -> Int[np.ndarray, " edges"]:
     """Positions of one end of every edge.
 
-    PyArrow finds most ids, in a table of ids that is made once and without a Python object for
-    each. Ids that must be stripped of spaces or that PyArrow cannot encode are found one by one.
+    Most ids are found as they are. Ids that must be stripped of spaces or that PyArrow cannot
+    encode are found one by one.
     """
+    find = _find if edges.num_rows < MANY_EDGES else _find_with_pyarrow
     with suppress(pa.ArrowException, UnicodeEncodeError):
-        names = pa.chunked_array(_string_arrays(edges, column, what), pa.string())
-        ids, pool = pa.array(positions, pa.string()), pa.system_memory_pool()
-        ends = pc.index_in(names, value_set=ids, memory_pool=pool)
-        if not ends.null_count:
-            return np.asarray(ends)
+        ends = find(_batches_of_names(edges, column, what), positions)
+        if ends is not None:
+            return ends
     return _look_up(edges, what, column, positions, origin)
 
 
-def _string_arrays(edges: Table, column: str, what: str) -> Iterator[pa.Array]:
+def _batches_of_names(edges: Table, column: str, what: str) -> Iterator[Sequence[Any]]:
     first = 0
     for cells in edges.parts(column):
         if isinstance(cells, ArrowCells) and pa.types.is_string(cells.array.type):
-            yield cells.array
+            yield cells
         else:
-            yield pa.array(parse_batch(edges, cells, what, first), pa.string())
+            yield parse_batch(edges, cells, what, first)
         first += len(cells)
+
+
+def _find(
+    batches: Iterable[Sequence[Any]], positions: Mapping[str, int]
+) -> Int[np.ndarray, " edges"] | None:
+    """Positions of all names, or None if one is unknown."""
+    found = [
+        np.fromiter(map(positions.get, names, repeat(-1)), np.int64, len(names))
+        for names in batches
+    ]
+    ends = np.concatenate(found) if found else np.empty(0, np.int64)
+    return ends if (ends >= 0).all() else None
+
+
+def _find_with_pyarrow(
+    batches: Iterable[Sequence[Any]], positions: Mapping[str, int]
+) -> Int[np.ndarray, " edges"] | None:
+    """Like ``_find``, in a table of ids that is made once and without a Python object for each."""
+    import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+    arrays = (
+        names.array if isinstance(names, ArrowCells) else pa.array(names, pa.string())
+        for names in batches
+    )
+    names = pa.chunked_array(arrays, pa.string())
+    ids, pool = pa.array(positions, pa.string()), pa.system_memory_pool()
+    ends = pc.index_in(names, value_set=ids, memory_pool=pool)
+    return None if ends.null_count else np.asarray(ends)
 
 
 def _look_up(

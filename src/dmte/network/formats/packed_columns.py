@@ -1,6 +1,8 @@
 """Columns of a table kept in little memory while and after a file is read.
 
-Strings are kept in PyArrow arrays, other cells as JSON, both in batches of rows.
+Cells that PyArrow has read stay in its arrays, others are kept as JSON, both in batches of rows.
+Converting strings to PyArrow would import pandas if it is installed, which takes longer than
+reading a small network.
 """
 
 import json
@@ -54,8 +56,8 @@ class ArrowCells(Sequence[object]):
 class PackedColumns:
     """Columns in batches of rows, with the line of each row.
 
-    Batches of strings are packed as PyArrow arrays, and other batches as JSON, which preserves
-    every value: PyArrow turns 1 into 1.0 next to 2.5, and gives all records the same keys.
+    JSON preserves every value: PyArrow turns 1 into 1.0 next to 2.5, and gives all records the
+    same keys.
     """
 
     def __init__(self) -> None:
@@ -125,8 +127,6 @@ def _pack(cells: Sequence[object]) -> Sequence[object]:
     kinds = set(map(type, cells))
     if len(cells) < FEW or (kinds <= STRINGS and _are_long(cells)):
         return cells
-    if kinds <= STRINGS:
-        return ArrowCells(pa.array(cells, pa.string()))
     if kinds & NESTED and not _is_shallow(cells):
         return cells
     return json.dumps(cells, ensure_ascii=False, separators=(",", ":")).encode()

@@ -12,7 +12,6 @@ from dmte.errors import NetworkError
 from dmte.network.formats.bibtex import read_bibtex
 from dmte.network.formats.columns import check_unique
 from dmte.network.formats.delimited import read_delimited
-from dmte.network.formats.frames import table_from_frame
 from dmte.network.formats.json_records import read_json, read_json_lines
 from dmte.network.formats.packed_columns import ArrowCells, PackedColumns, batches_of
 from dmte.network.formats.source import Source, kind_of, open_source
@@ -51,6 +50,8 @@ def _read_parquet(source: Source) -> Table:
                 if pa.types.is_string(batch.schema.types[0]):
                     yield ArrowCells(batch.column(0))
                 else:
+                    from dmte.network.formats.frames import table_from_frame  # Slow to import.
+
                     yield table_from_frame(part, path).columns[column]
 
     def cells(column: str) -> Sequence[object]:
