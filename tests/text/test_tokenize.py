@@ -1,6 +1,8 @@
 """Numbering words in one process or in several."""
 
+import sys
 from importlib import import_module
+from unicodedata import category
 
 import pytest
 from hypothesis import given, settings
@@ -33,3 +35,8 @@ def test_several_processes_give_the_result_of_one(
     assert divided.numbers.tolist() == alone.numbers.tolist()
     assert divided.lengths.tolist() == alone.lengths.tolist()
     assert number_words(iter(()), processes).words == []
+
+
+def test_every_mark_of_unicode_is_part_of_a_word() -> None:
+    marks = [mark for mark in map(chr, range(sys.maxunicode + 1)) if category(mark)[0] == "M"]
+    assert [mark for mark in marks if len(tokenize(f"a{mark}b")) != 1] == []

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, chain, count, pairwise
 from typing import IO
 from unicodedata import category, normalize
 
@@ -35,6 +35,8 @@ WORKER = "from dmte.text.tokenize import serve; serve()"
 # The CJK unified ideographs, their extensions and the compatibility ideographs.
 _IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
+_WITH_MARKS = (range(0x300, 0x20000), range(0xE0000, 0xE1000))
+"""Code points with marks; Unicode reserves the others for ideographs, private use or the future."""
 
 
 def tokenize(text: str) -> list[str]:
@@ -55,7 +57,7 @@ def tokenize(text: str) -> list[str]:
 @cache
 def _unicode_word() -> re.Pattern[str]:
     """Compile the pattern of one ideograph, or of a run of letters, digits and marks."""
-    marks = "".join(c for c in map(chr, range(0x300, sys.maxunicode)) if category(c)[0] == "M")
+    marks = "".join(c for c in map(chr, chain(*_WITH_MARKS)) if category(c)[0] == "M")
     letter = rf"(?![{_IDEOGRAPH}_])\w"
     return re.compile(rf"[{_IDEOGRAPH}]|{letter}(?:{letter}|[{marks}])*")
 
