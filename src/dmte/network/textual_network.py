@@ -60,6 +60,8 @@ class TextualNetwork:
     """Row of numbers per vertex, made by an external model, for the encoder ``features``."""
     _positions: Mapping[str, int] = field(init=False)
     """Position of every id in ``ids``."""
+    _fingerprint: str | None = field(init=False, default=None)
+    """The fingerprint, once it has been computed."""
 
     def __post_init__(self) -> None:
         self._check_kinds()
@@ -212,7 +214,7 @@ class TextualNetwork:
         return replace(self, features=features)
 
     def fingerprint(self) -> str:
-        """SHA-256 of everything in the network.
+        """SHA-256 of everything in the network, computed once.
 
         >>> edges = torch.tensor([[0, 1]])
         >>> one = TextualNetwork(ids=("a", "b"), texts=("x", "y"), edges=edges)
@@ -221,6 +223,11 @@ class TextualNetwork:
         >>> one.fingerprint() == one.with_edges(edges[:0]).fingerprint()
         False
         """
+        known = self._fingerprint or self._digest()
+        object.__setattr__(self, "_fingerprint", known)
+        return known
+
+    def _digest(self) -> str:
         labels = None if self.labels is None else [sorted(classes) for classes in self.labels]
         words = [list(self.ids), list(self.texts), self.directed, labels]
         digest = hashlib.sha256(json.dumps(words).encode())

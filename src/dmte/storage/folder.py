@@ -16,7 +16,6 @@ keeps its plain name, so the manifest also accepts the previous card.
 
 import mmap
 import os
-import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dmte.errors import StorageError
+from dmte.storage.atomic_file import TEMPORARY_NAME, stage_files
 from dmte.storage.codec import REPAIR
 from dmte.storage.locks import locked
 from dmte.storage.manifest import (
@@ -40,8 +40,6 @@ from dmte.storage.manifest import (
 Data = TypeVar("Data", bytes, mmap.mmap)
 
 CARD, LOCK = "README.md", ".lock"
-
-_TEMPORARY_NAME = re.compile(r"\.[\w.-]+\.[0-9a-f]{8}\.dmte-tmp", re.ASCII)
 
 
 def write_parts(folder: Path, parts: Mapping[str, bytes], card: str | None = None) -> None:
@@ -218,7 +216,7 @@ def _is_leftover(path: Path) -> bool:
     """Whether a killed write left this file: its name is temporary, or matches its content."""
     if path.is_dir():
         return False
-    if _TEMPORARY_NAME.fullmatch(path.name):
+    if TEMPORARY_NAME.fullmatch(path.name):
         return True
     named = CONTENT_NAME.fullmatch(path.name)
     # A file that has vanished since it was listed belonged to another writer.
@@ -249,31 +247,26 @@ def _card_to_replace(folder: Path, old: Manifest, card: bytes | None) -> str | N
 
 
 def _commit(folder: Path, new: Manifest, parts: Mapping[str, bytes], card: bytes | None) -> None:
-    for name, part in new.parts.items():
-        path = folder / part.file
-        if file_sha256(path) != part.sha256:
-            _stage(path, parts[name]).replace(path)
+    manifest_path, card_path = folder / MANIFEST, folder / CARD
+    paths = {name: folder / part.file for name, part in new.parts.items()}
+    changed = {
+        path: parts[name]
+        for name, path in paths.items()
+        if file_sha256(path) != new.parts[name].sha256
+    }
     # All steps that need disk space come before the manifest is replaced.
-    staged_manifest = _stage(folder / MANIFEST, new.to_bytes())
-    staged_card = None if card is None else _stage(folder / CARD, card)
+    others = {manifest_path: new.to_bytes()} | ({} if card is None else {card_path: card})
+    staged = stage_files(changed | others)
+    for path in changed:
+        staged[path].replace(path)
     sync_folder(folder)
-    staged_manifest.replace(folder / MANIFEST)
+    staged[manifest_path].replace(manifest_path)
     sync_folder(folder)
-    if staged_card is not None:
-        staged_card.replace(folder / CARD)
+    if card is not None:
+        staged[card_path].replace(card_path)
     elif new.previous_card is not None:
-        (folder / CARD).unlink()
+        card_path.unlink()
     sync_folder(folder)
-
-
-def _stage(path: Path, data: bytes) -> Path:
-    """Write the data to a temporary file next to the path, wait for the disk, return its path."""
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.dmte-tmp")
-    with temporary.open("xb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    return temporary
 
 
 def sync_folder(folder: Path) -> None:
