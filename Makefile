@@ -64,7 +64,7 @@ format: $(STAMP)  ## Put the code into its one format.
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-bench: $(STAMP)  ## Measure a step, or WHAT=methods, processes, faults, scale, load, search or reach (see benchmarks/README.md).
+bench: $(STAMP)  ## Measure a step, or WHAT=train, methods, processes, faults, scale, load, search or reach (see benchmarks/README.md).
 	@GOMP_SPINCOUNT=10000 $(BIN)/python benchmarks/$(WHAT).py $(ARGS)
 
 reproduce: $(STAMP)  ## Measure the paper's tables and figures again, quickly, into reproduction/.

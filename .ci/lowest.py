@@ -1,6 +1,6 @@
 """Print the lowest version of every dependency of the library, as constraints for pip.
 
-The tools of the tests and of the documentation are left out, and torch, whose version is in
+The tools of the tests, benchmarks and documentation are left out, and torch, whose version is in
 constraints.txt.
 """
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 project = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]
 extras = project["optional-dependencies"]
-tools = {"test", "dev", "docs"}
+tools = {"test", "dev", "docs", "benchmarks"}
 requirements = [
     *project["dependencies"],
     *(line for name, lines in extras.items() if name not in tools for line in lines),

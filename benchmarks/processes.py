@@ -1,13 +1,14 @@
 """How much time per step and memory do two processes save over one?
 
 The same training runs with one process of one thread, two processes of one thread that share the
-columns, and one process of two threads. They take turns and make the same steps. A step is measured
-in wall-clock time and in CPU time, which is more reliable on a busy machine. Memory is that of a
-process's tables and of Adam's state, and the private memory that the system reports. Prints a table
-and writes processes.json beside this file; rows that were not measured again are kept.
+columns, and one process of two threads. They take turns and train on the same rounds (rounds.py).
+The time of a step is that of a round divided by its steps, in wall-clock time and in CPU time,
+which is more reliable on a busy machine. Memory is that of a process's tables and of Adam's state,
+and the private memory that the system reports. Prints a table and writes processes.json beside this
+file; rows that were not measured again are kept.
 
     DMTE_DATA=... python benchmarks/processes.py [--networks dblp,drawn-100000]
-        [--recipes paper,recommended] [--groups 1x1,2x1,1x2] [--rounds 3] [--steps 15]
+        [--recipes paper,recommended] [--groups 1x1,2x1,1x2] [--turns 3] [--rounds 15]
 """
 
 import argparse
@@ -23,6 +24,7 @@ from typing import Any
 
 import torch
 from measuring import store, table
+from rounds import train_round
 from synthetic import LargeTopics
 
 from dmte.distributed.launcher import joined_group
@@ -59,8 +61,8 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--networks", default="dblp,drawn-100000")
     parser.add_argument("--recipes", default="paper,recommended")
     parser.add_argument("--groups", default="1x1,2x1,1x2", help="processes x threads")
-    parser.add_argument("--rounds", type=int, default=3, help="turns of each group")
-    parser.add_argument("--steps", type=int, default=15, help="steps measured per turn")
+    parser.add_argument("--turns", type=int, default=3, help="turns of each group")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds measured per turn")
     parser.add_argument("--worker", nargs=2, help=argparse.SUPPRESS)
     return parser.parse_args()
 
@@ -68,9 +70,9 @@ def parse() -> argparse.Namespace:
 def measure(network: str, recipe: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Measure every group in turns; return a row for each."""
     turns: dict[str, list[list[dict[str, Any]]]] = {}
-    for _ in range(arguments.rounds):
+    for _ in range(arguments.turns):
         for group in arguments.groups.split(","):
-            turns.setdefault(group, []).append(start(group, network, recipe, arguments.steps))
+            turns.setdefault(group, []).append(start(group, network, recipe, arguments.rounds))
     figures = {group: summary(measured) for group, measured in turns.items()}
     base = figures.get("1x1", {})
     named = {"step_ms": "time", "tables_mb": "tables"}
@@ -81,12 +83,12 @@ def measure(network: str, recipe: str, arguments: argparse.Namespace) -> list[di
     return [case | {"processes x threads": group} | row for group, row in figures.items()]
 
 
-def start(group: str, network: str, recipe: str, steps: int) -> list[dict[str, Any]]:
+def start(group: str, network: str, recipe: str, rounds: int) -> list[dict[str, Any]]:
     """Run a group once; return the measurements of each of its processes."""
     processes, threads = (int(number) for number in group.split("x"))
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    command = [sys.executable, __file__, "--worker", network, recipe, "--steps", str(steps)]
+    command = [sys.executable, __file__, "--worker", network, recipe, "--rounds", str(rounds)]
     place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
     size = {"WORLD_SIZE": str(processes), "OMP_NUM_THREADS": str(threads)}
     started = [
@@ -111,13 +113,12 @@ def work(arguments: argparse.Namespace) -> None:
     with joined_group(600) as group:
         run = TrainingRun(read(name), RECIPES[recipe], seed=0, group=group)
         fold = run.folds[0]
-        batch = torch.arange(min(fold.batch_size, run.num_edges))
         wall_times, cpu_times = [], []
-        for step in range(WARM + arguments.steps):
+        for number in range(WARM + arguments.rounds):
             began, before = perf_counter(), process_time()
-            fold.step(batch, generator_for(0, "benchmark", step))
-            wall_times.append(perf_counter() - began)
-            cpu_times.append(process_time() - before)
+            steps = train_round(fold, generator_for(0, "benchmark", number))
+            wall_times.append((perf_counter() - began) / steps)
+            cpu_times.append((process_time() - before) / steps)
     print(
         json.dumps(
             {

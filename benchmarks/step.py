@@ -1,16 +1,17 @@
 """How close is a training step to the limit of the machine, and where does the time go?
 
-One run measures Cora and DBLP with the paper's recipe and the recommended one:
+One run measures Cora and DBLP with the paper's recipe and the recommended one. A round (rounds.py)
+is measured, and every figure is divided by its number of steps:
 
 - the machine: the speed of copying a table larger than the cache and of multiplying large matrices;
-- the *bare products* of a step: the products with B, if word vectors are learned, and with P, once
-  per hop and half, forward and backward;
+- the *bare products*: the products with B, if word vectors are learned, and with P, once per hop
+  and half, forward and backward; with fixed texts only forward, once per round;
 - the *limit*: the bare products plus the seven tables that Adam reads and writes, at the speed of
-  copying; for the recommended recipe also its three dense products, at the speed of multiplying;
-- the step and its parts: their time, and the bytes they read and write if nothing stays in the
-  cache.
+  copying; for the recommended recipe also its dense products with M and with the shared negatives,
+  at the speed of multiplying;
+- the step and its parts.
 
-Steps and bare products alternate, so that a busy machine slows both. Prints tables and writes
+Rounds and bare products alternate, so that a busy machine slows both. Prints tables and writes
 step.json beside this file.
 
     DMTE_DATA=... python benchmarks/step.py [--rounds 15] [--threads 2]
@@ -27,10 +28,11 @@ from typing import Any
 
 import torch
 from measuring import store, table
+from rounds import round_edges, train_round
+from torch import Tensor
 
 from dmte.diffusion.transition import TransitionTemplate
 from dmte.errors import NetworkError
-from dmte.kernels import pair_scores as scores
 from dmte.kernels.adam import Adam
 from dmte.kernels.sparse import SparseMatrix
 from dmte.model.diffusion_maps import DiffusionMaps
@@ -41,12 +43,15 @@ from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
 from dmte.text import Vocabulary
-from dmte.training import fold as fold_module
+from dmte.training import batch_scores as scores_module
+from dmte.training import rounds as rounds_module
 from dmte.training.fold import Fold
 from dmte.training.negative_sampling import NegativeSampler
 from dmte.training.run import TrainingRun
 
 RECIPES = {"paper": PAPER, "recommended": Settings(dim=200)}
+WARM = 2
+"""Rounds before timing starts: the first learns word weights, if they are learned."""
 FLOAT = 4
 """Bytes of a 32-bit number."""
 
@@ -71,66 +76,43 @@ class Machine:
 
 
 class BareProducts:
-    """The sparse products of a step alone."""
+    """The sparse products of a round alone."""
 
-    def __init__(self, fold: Fold, network: TextualNetwork) -> None:
+    def __init__(self, fold: Fold, network: TextualNetwork, hidden: Tensor) -> None:
         self.settings, members = fold.settings, fold.edges.members
         tokens = Vocabulary.of(network.texts).encode(network.texts).select(members)
         self.words = SparseMatrix.from_scipy(tokens.bag_of_words(), torch.float32)
         self.transition = fold.model.transition_of(fold.edges.adjacency())
+        self.last_hop = self.transition.rows.select(fold.edges.edges[hidden].unique())
         self.rows = torch.zeros(len(members), self.settings.half)
         self.table = torch.zeros(tokens.vocabulary_size, self.settings.half)
 
-    @property
-    def learns_word_vectors(self) -> bool:
-        """Whether every step multiplies by B."""
-        return not self.settings.has_frozen_encoder
-
     def __call__(self) -> None:
-        """Make the products of one step."""
+        """Make the products of one round."""
         hops = self.settings.hops - 1
-        if self.learns_word_vectors:
-            self.words.rows.times(self.table)
-            self.words.columns.times(self.rows)
+        if self.settings.has_frozen_encoder:  # Of the last hop, only the rows scored are needed.
+            for _ in range(hops - 1):
+                self.transition.rows.times(self.rows)
+            self.last_hop.times(self.rows)
+            return
+        self.words.rows.times(self.table)
+        self.words.columns.times(self.rows)
         for _ in range(hops * (1 + self.settings.structure)):
             self.transition.rows.times(self.rows)
-        # Fixed texts have no gradient.
-        for _ in range(hops * (self.learns_word_vectors + self.settings.structure)):
             self.transition.columns.times(self.rows)
 
 
-def must_move(fold: Fold, bare: BareProducts) -> dict[str, int]:
-    """Count the bytes that each part reads and writes if no table stays in the cache.
-
-    A product reads a row per entry and writes its result. The rest is counted in passes over a
-    table of all vertices.
-    """
-    settings, num_vertices = fold.settings, len(fold.edges.members)
-    hops, halves = settings.hops - 1, 1 + settings.structure
-    rows = settings.half * FLOAT
-    word_bytes = bare.words.num_entries * rows if bare.learns_word_vectors else 0
-    hop_bytes = bare.transition.num_entries * rows
-    one_pass = num_vertices * rows
-    pairs = 2 * min(fold.batch_size, len(fold.edges))
-    scored = pairs * (1 + settings.num_negatives)
-    gathered = (scored + pairs) * halves * rows
+def least_seconds(fold: Fold, machine: Machine) -> float:
+    """Compute the least time of Adam and of the dense products of a step."""
     numbers = sum(parameter.numel() for parameter in fold.model.parameters())
-    if settings.activation == "tanh":
-        activation, slopes = 5 * settings.hops, 10 * settings.hops
-    else:  # Filters, a dense product and division by lengths.
-        activation, slopes = 3 * settings.hops + 5, 2 * settings.hops + 9
-    lengths = 3 if settings.structure else 0
-    return {
-        "model forward": word_bytes
-        + halves * hops * hop_bytes
-        + one_pass * (1 + halves * hops + activation + lengths),
-        "scores forward": gathered,
-        "scores backward": 2 * halves * halves * scored * rows + 2 * halves * one_pass,
-        "model backward": word_bytes
-        + (halves - 1 + bare.learns_word_vectors) * hops * hop_bytes
-        + one_pass * (halves * hops + slopes + 2 * lengths),
-        "Adam": 7 * numbers * FLOAT,
-    }
+    least = 7 * numbers * FLOAT / machine.copied
+    if fold.model.mixing is not None:
+        batch = torch.arange(min(fold.sizes.batch, len(fold.edges)))
+        rows, half = len(fold.edges.edges[batch].unique()), fold.settings.half
+        # Forward, and backward to both factors.
+        operations = 3 * 2 * rows * half * (half + fold.settings.num_negatives)
+        least += operations / machine.multiplied
+    return least
 
 
 @contextmanager
@@ -153,23 +135,29 @@ def timed(owner: Any, name: str, taken: dict[str, float], part: str) -> Iterator
         setattr(owner, name, original)
 
 
-def parts_of(step: Callable[[], object]) -> dict[str, float]:
-    """Measure the seconds of each part of one step."""
+PARTS: list[tuple[Any, str, str]] = [
+    (TransitionTemplate, "transition", "P without the edges scored"),
+    (rounds_module, "hop_tables", "hop tables"),
+    (NegativeSampler, "draw", "negatives"),
+    (NegativeSampler, "draw_shared", "negatives"),
+    (DiffusionMaps, "text_columns", "model forward"),
+    (DiffusionMaps, "structure_tables", "model forward"),
+    (DiffusionMaps, "combine", "model forward"),
+    (DiffusionMaps, "mix", "model forward"),
+    (scores_module, "score_edges", "scores forward"),
+    (torch.Tensor, "backward", "backward"),
+    (Adam, "step", "Adam"),
+]
+"""The functions of each part of a step."""
+
+
+def parts_of(act: Callable[[], object]) -> dict[str, float]:
+    """Measure the seconds of each part of one round."""
     taken: dict[str, float] = {}
-    places = [
-        (DiffusionMaps, "forward", "model forward"),
-        (fold_module, "score_edges", "scores forward"),
-        (scores._PairScores, "backward", "scores backward"),
-        (torch.Tensor, "backward", "all backward"),
-        (Adam, "step", "Adam"),
-        (NegativeSampler, "draw", "negatives"),
-        (TransitionTemplate, "transition", "P without the edges scored"),
-    ]
     with ExitStack() as stack:
-        for owner, name, part in places:
+        for owner, name, part in PARTS:
             stack.enter_context(timed(owner, name, taken, part))
-        whole = seconds(step)
-    taken["model backward"] = taken.pop("all backward") - taken["scores backward"]
+        whole = seconds(act)
     taken["rest"] = whole - sum(taken.values())
     return taken
 
@@ -183,50 +171,37 @@ def seconds(act: Callable[[], object]) -> float:
 
 def measure(network: TextualNetwork, settings: Settings, rounds: int, machine: Machine) -> Any:
     """Measure one network and recipe; return its row and the rows of its parts."""
-    run = TrainingRun(network, settings, seed=0)
-    fold = run.folds[0]
-    bare, generator = BareProducts(fold, network), generator_for(0, "benchmark")
+    fold = TrainingRun(network, settings, seed=0).folds[0]
+    fold.drop_words(0)
+    generator = generator_for(0, "benchmark")
+    hidden = round_edges(fold, generator)
+    bare = BareProducts(fold, network, hidden)
 
-    def step() -> None:
-        batch = torch.randperm(len(fold.edges), generator=generator)[: fold.batch_size]
-        fold.step(batch, generator)
+    def act() -> int:
+        return train_round(fold, generator)
 
-    for act in (step, bare, step, bare):
-        act()
-    steps, products, parts = [], [], []
+    bare()
+    steps = [act() for _ in range(WARM)][-1]
+    times, products, parts = [], [], []
     for _ in range(rounds):
-        steps.append(seconds(step))
-        products.append(seconds(bare))
-        parts.append(parts_of(step))
-    moved = must_move(fold, bare)
-    step_seconds, product_seconds = statistics.median(steps), statistics.median(products)
-    limit = product_seconds + moved["Adam"] / machine.copied
-    if fold.model.mixing is not None:
-        limit += 3 * 2 * len(fold.edges.members) * settings.half**2 / machine.multiplied
+        times.append(seconds(act) / steps)
+        products.append(seconds(bare) / steps)
+        parts.append(parts_of(act))
+    step, bare_step = statistics.median(times), statistics.median(products)
+    limit = bare_step + least_seconds(fold, machine)
     row = {
         "vertices": len(fold.edges.members),
         "width": settings.half,
-        "edges_scored": min(fold.batch_size, len(fold.edges)),
-        "step_ms": round(1e3 * step_seconds, 1),
-        "bare_products_ms": round(1e3 * product_seconds, 1),
+        "edges_scored": len(hidden) // steps,
+        "steps_per_round": steps,
+        "step_ms": round(1e3 * step, 1),
+        "bare_products_ms": round(1e3 * bare_step, 1),
         "limit_ms": round(1e3 * limit, 1),
-        "step_to_limit": round(step_seconds / limit, 2),
-        "all_bytes_at_copy_speed_ms": round(1e3 * sum(moved.values()) / machine.copied, 1),
+        "step_to_limit": round(step / limit, 2),
     }
-    return row, list(part_rows(parts, moved))
-
-
-def part_rows(
-    rounds: list[dict[str, float]], moved: dict[str, int]
-) -> Iterator[dict[str, str | float]]:
-    """Yield a row for each part: its median time and, if bytes are counted, its speed."""
-    for part in rounds[0]:
-        median = statistics.median(parts[part] for parts in rounds)
-        row: dict[str, str | float] = {"part": part, "ms": round(1e3 * median, 2)}
-        if part in moved:
-            row["must_move_mb"] = round(moved[part] / 1e6)
-            row["gb_per_s"] = round(moved[part] / median / 1e9, 1)
-        yield row
+    medians = {part: statistics.median(of[part] for of in parts) for part in parts[0]}
+    ms = {part: round(1e3 * median / steps, 2) for part, median in medians.items()}
+    return row, [{"part": part, "ms": value} for part, value in ms.items()]
 
 
 def main() -> None:
