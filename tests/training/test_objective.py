@@ -131,6 +131,22 @@ def test_without_a_structure_half_only_the_text_part_is_left(halves: Halves) -> 
     assert float(found[0]) == pytest.approx(slow_loss(halves, "text_text", negatives), rel=1e-12)
 
 
+def test_gradients_have_the_same_bits_again_with_several_threads() -> None:
+    generator = torch.Generator().manual_seed(0)
+    text = torch.randn(50, 64, generator=generator)
+    source, target = torch.randint(50, (2, 4096), generator=generator)
+    negatives = torch.randint(50, (128,), generator=generator)
+    threads, gradients = torch.get_num_threads(), []
+    torch.set_num_threads(2)
+    for _ in range(40):
+        table = text.clone().requires_grad_()
+        scores = score_edges(Halves(table, None, None), source, target, negatives)
+        scores.negative.sigmoid().sum().backward()
+        gradients.append(table.grad)
+    torch.set_num_threads(threads)
+    assert all(torch.equal(gradients[0], one) for one in gradients if one is not None)
+
+
 def test_an_edge_of_weight_two_counts_like_two_edges(halves: Halves) -> None:
     negatives = negatives_of(1)
     once = score_edges(halves, SOURCE[:2], TARGET[:2], negatives[:2])

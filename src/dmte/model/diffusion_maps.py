@@ -30,7 +30,7 @@ from dmte.kernels.sparse import SparseMatrix
 from dmte.runtime.seeding import truncated_gaussian
 from dmte.text import TextEncoder
 
-BLOCK = 1 << 16
+BLOCK = 1 << 14
 """Rows that are mixed at a time without autograd."""
 
 
@@ -146,7 +146,10 @@ class DiffusionMaps(nn.Module):
     def mix(self, rows: Float[Tensor, "rows dim"]) -> Float[Tensor, "rows dim"]:
         """Return rows of V_t from all columns of ``text_columns``."""
         if not torch.is_grad_enabled() and len(rows) > BLOCK:
-            return torch.cat([self.mix(block) for block in rows.split(BLOCK)])
+            found = torch.empty_like(rows)
+            for block, part in zip(found.split(BLOCK), rows.split(BLOCK), strict=True):
+                block.copy_(self.mix(part))
+            return found
         mixed = rows if self.mixing is None else self.mixing(rows)
         return unit_rows(mixed) if self.unit_rows else mixed
 

@@ -22,12 +22,16 @@ _KINDS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", 
 
 def encode_tensors(tensors: Mapping[str, "torch.Tensor"]) -> bytes:
     """Encode tensors as safetensors; equal tensors give equal bytes."""
-    import torch
     from safetensors.torch import save
 
-    # Cloned, since safetensors rejects tensors that share memory, such as two views of a table.
-    layout = torch.contiguous_format
-    return save({name: t.detach().cpu().clone(memory_format=layout) for name, t in tensors.items()})
+    whole, known = {}, set()
+    for name, tensor in tensors.items():
+        table = tensor.detach().cpu().contiguous()
+        place = table.untyped_storage().data_ptr()
+        # safetensors rejects tensors that share memory, such as two views of a table.
+        whole[name] = table.clone() if place in known else table
+        known.add(place)
+    return save(whole)
 
 
 def decode_tensors(data: bytes) -> dict[str, "torch.Tensor"]:

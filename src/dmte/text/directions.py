@@ -36,7 +36,9 @@ NUM_PASSES = 8
 NUM_SPARE_DIRECTIONS = 10
 """Directions that are computed and dropped, which makes the others accurate."""
 BLOCK_VALUES = 1 << 25
-"""Numbers of a temporary table, of some columns or of some rows (128 MB in single precision)."""
+"""Numbers of a temporary table of some rows (128 MB in single precision)."""
+COLUMN_BLOCK_VALUES = 1 << 23
+"""Numbers of a temporary table of some columns (32 MB in single precision)."""
 MIN_BLOCK_WIDTH = 16
 """Columns to multiply at a time at least; fewer are slow."""
 
@@ -108,14 +110,27 @@ class _Matrix:
 
     def apply(self, product: Product, table: Float[Tensor, "rows own"]) -> Tensor:
         """Return the product with ``table``, computed a few columns at a time."""
-        parts = [
-            product(table[:, block].contiguous()) for block in self.blocks(slice(0, table.shape[1]))
-        ]
-        return torch.cat(parts, dim=1) if parts else table
+        if table.shape[1] == 0:
+            return table
+        return self.collect(
+            lambda block: product(table[:, block].contiguous()), slice(0, table.shape[1])
+        )
+
+    def collect(self, part_of: Callable[[slice], Tensor], columns: slice) -> Tensor:
+        """Return a table of ``columns``, of which ``part_of`` returns a few at a time."""
+        found = None
+        for block in self.blocks(columns):
+            part = part_of(block)
+            if found is None:
+                found = part.new_empty(len(part), columns.stop - columns.start)
+            found[:, block.start - columns.start : block.stop - columns.start] = part
+        if found is None:
+            raise ValueError("there must be at least one column")
+        return found
 
     def blocks(self, columns: slice) -> Iterator[slice]:
         """Divide columns into blocks for which temporary tables are small."""
-        width = max(MIN_BLOCK_WIDTH, BLOCK_VALUES // self.largest)
+        width = max(MIN_BLOCK_WIDTH, COLUMN_BLOCK_VALUES // self.largest)
         for first in range(columns.start, columns.stop, width):
             yield slice(first, min(first + width, columns.stop))
 
@@ -149,11 +164,11 @@ class _Found(NamedTuple):
 def _by_texts(matrix: _Matrix, start: _Sketch, passes: int, columns: Columns) -> _Found:
     """Improve U, which has a row per text."""
     width = start.width
-    basis = start.block(columns.own(width), matrix.dtype)
+    basis = before = related = start.block(columns.own(width), matrix.dtype)
     for number in range(passes):
         if number:
             _whiten(basis, _gram(basis, basis, width, columns), width, columns)
-        before = basis
+        before = related = basis  # Frees the tables of the last pass.
         related = matrix.apply(lambda block: matrix.relate(matrix.to_words(block)), basis)
         basis = matrix.apply(matrix.from_words, related)
     lengths = _gram(before, basis, width, columns)
@@ -164,14 +179,14 @@ def _by_words(matrix: _Matrix, start: _Sketch, passes: int, columns: Columns) ->
     """Improve Y, which has a row per word."""
     width = start.width
     own = columns.own(width)
-    table = torch.cat(
-        [matrix.to_words(start.block(block, matrix.dtype)) for block in matrix.blocks(own)], dim=1
-    )
+    table = matrix.collect(lambda block: matrix.to_words(start.block(block, matrix.dtype)), own)
     for number in range(passes):
+        related = table  # Frees the table of the last pass.
         related = matrix.apply(matrix.relate, table)
         lengths = _gram(table, related, width, columns)
         if number < passes - 1:
             _whiten(related, lengths, width, columns)
+        table = related  # Frees the table of the last pass.
         table = matrix.apply(lambda block: matrix.to_words(matrix.from_words(block)), related)
     return _Found(related, lengths, _gram(related, table, width, columns))
 
@@ -252,6 +267,7 @@ def _row_blocks(table: Tensor, width: int) -> Iterator[slice]:
 def _signed(directions: Float[Tensor, "words own"]) -> Float[Tensor, "words own"]:
     """Make the largest entry of every column positive."""
     if directions.numel():
-        largest = directions.gather(0, directions.abs().argmax(dim=0, keepdim=True))
-        directions *= torch.where(largest < 0, -1, 1)
+        for block in directions.split(MIN_BLOCK_WIDTH, dim=1):
+            largest = block.gather(0, block.abs().argmax(dim=0, keepdim=True))
+            block *= torch.where(largest < 0, -1, 1)
     return directions

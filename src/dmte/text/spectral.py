@@ -58,7 +58,7 @@ class SpectralWords(FrozenEncoder[TokenizedTexts, CompressedRows]):
         uses_subwords = are_short(texts) if letters is None else letters
         parts = subword_matrix(texts.words) if uses_subwords else None
         del counts
-        self.columns = columns
+        self.columns, self.directions = columns, self.directions.new_empty(0, self.dim)
         self.directions = strongest_directions(words, self.dim, seed, NUM_PASSES, parts, columns)
 
     def product_with(self, texts: TokenizedTexts) -> Callable[[Tensor], Tensor]:

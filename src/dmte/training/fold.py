@@ -262,6 +262,10 @@ class Fold:
         lengths = PairScores(*(length_products(found, some) for some in pairs))
         return ValidationScores(by_text, walks, lengths)
 
+    def release_tables(self) -> None:
+        """Free the tables that later steps would compute again."""
+        self._features = self._validation_texts = None
+
     def best_parameters(self) -> dict[str, Tensor]:
         """Return the parameters of the best validation epoch, or copies of the current ones."""
         return self.best.parameters or self.parameters()

@@ -62,7 +62,13 @@ def score_edges(
         predicted = torch.cat([predicted, negatives], dim=1)
     scores = columns.sum(score_pairs(lefts, rights, predicted, target)).flatten(2)
     if negatives.ndim == 1:
-        products = [(right @ left[negatives].T)[target] for left in lefts for right in rights]
+        # Threads add up the gradient of an index in brackets in any order, those of index_select in
+        # one.
+        products = [
+            (right @ left.index_select(0, negatives).T).index_select(0, target)
+            for left in lefts
+            for right in rights
+        ]
         scores = torch.cat([scores, columns.sum(torch.stack(products, dim=2))], dim=1)
     if len(lefts) > 1:
         text_text, text_structure, structure_text, both_structure = scores.unbind(2)

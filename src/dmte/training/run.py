@@ -86,7 +86,8 @@ class TrainingRun:
         group: ProcessGroup = SINGLE_PROCESS,
         dtype: torch.dtype = torch.float32,
     ) -> None:
-        keep_freed_memory()
+        if not settings.has_frozen_encoder:
+            keep_freed_memory()
         self.group, self.dtype = group, dtype
         self.network, self.requested_settings, self.seed = network, settings, seed
         self._check_same_data()
@@ -212,6 +213,8 @@ class TrainingRun:
         """
         settings = self._chosen_settings()
         model, members = self._averaged(), self.folds[0].edges.members
+        for fold in self.folds:
+            fold.release_tables()
         texts = self._texts
         if isinstance(model.encoder, LearnedWeights):
             # Encode the texts exactly as new texts will be encoded, to the same bits.
