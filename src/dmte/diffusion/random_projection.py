@@ -15,10 +15,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from dmte.diffusion.hop_tables import column_blocks
 from dmte.diffusion.operators import diffuse
 from dmte.diffusion.transition import transition_matrix
 from dmte.distributed.columns import ALL_COLUMNS, Columns
-from dmte.kernels.row_norms import unit_rows
+from dmte.kernels.row_norms import unit_rows_
 from dmte.runtime.seeding import generator_for
 
 HOP_WEIGHTS = (0.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0)
@@ -43,9 +44,11 @@ def walk_features(
     linked = np.flatnonzero(adjacency.sum(axis=0) + adjacency.sum(axis=1))
     rows = torch.from_numpy(linked)
     drawn = torch.randn(adjacency.shape[0], dim, generator=generator_for(seed, "walk ends"))
-    own = drawn[rows, columns.own(dim)].to(dtype)
+    own = drawn[:, columns.own(dim)].to(dtype).contiguous()
     del drawn
     walk = transition_matrix(adjacency[linked][:, linked], dtype)
-    ends = torch.zeros(adjacency.shape[0], own.shape[1], dtype=dtype)
-    ends[rows] = unit_rows(diffuse(walk, own, HOP_WEIGHTS), columns)
-    return ends
+    for block in column_blocks(*own.shape):
+        some = diffuse(walk, own[rows, block], HOP_WEIGHTS)
+        own[:, block] = 0.0
+        own[rows, block] = some
+    return unit_rows_(own, columns)

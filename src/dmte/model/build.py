@@ -36,13 +36,15 @@ def build_model(
     half, hop_weights = settings.half, settings.hop_weights
     encoder = ENCODERS[settings.encoder](vocabulary_size, half, generator)
     convolution = ACTIVATIONS[settings.activation](half, hop_weights, generator)
-    structure = StructureEmbedding(
-        num_linked, half, settings.structure_hop_weights or hop_weights, generator
-    )
+    structure = None
+    if settings.structure:
+        structure = StructureEmbedding(
+            num_linked, half, settings.structure_hop_weights or hop_weights, generator
+        )
     model = DiffusionMaps(
         encoder,
         convolution if settings.text_diffusion else None,
-        structure if settings.structure else None,
+        structure,
         SquareMap(half) if settings.mixing else None,
         unit_rows=settings.unit_rows,
         transition=settings.transition,
