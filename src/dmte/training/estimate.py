@@ -1,15 +1,22 @@
 """Memory of training, estimated from the sizes of its tables before any is allocated.
 
 In bytes, with N vertices of which M are in training, E edges, W words, T words in all texts, G
-character n-grams (if used) and tables of width d, it is the largest of
+character n-grams (if used) and tables of width d, the recommended recipe takes the largest of
 
-    the directions of the encoder    3 · 4 (W + G + N) d              spectral texts only
-    a step                           4 (2H + 21) M d, and 16 bytes per parameter for Adam
-    all vertices at once             4 (2H + 6) N d                   in validation
+    the search for directions    4 d 2W or 4 d (2N + W), whichever is searched, and 48 T + 600 G
+    validation                   K + 4 d (N + H V)           V of the vertices are in its pairs
+    a round                      K + 4 d (M + H (V + R) + (H + 9) A)    R are in its edges, A in
+    the end                      K + 4 d (2N + W)                       those of a step
 
-plus the stored tables. If negatives are drawn from a pool, so that a step scores A vertices, it
-takes 4 ((H + 6) M + 9 A) d. Without a structure half there are 11 tables instead of 21, and without
-an activation H instead of 2H. The numbers of tables are counted in the code and corrected by
+where K = 4 W d + 32 T + 100 (2E + M) is stored all the time. If X is learned, or with a structure
+half, it is the largest of
+
+    the directions of the encoder    4 d 3 (W + G + N)       spectral texts only
+    a step                           4 d (2H + 21) M, and 16 bytes per parameter for Adam
+    all vertices at once             4 d (2H + 6) N          in validation
+
+plus the parameters. Without a structure half there are 11 tables instead of 21, and without an
+activation H instead of 2H. The numbers of tables are counted in the code and corrected by
 measurements. ``tests/training/test_estimate.py`` requires them to be within a quarter of the memory
 of a process, which varies by a tenth between runs.
 """
@@ -17,6 +24,8 @@ of a process, which varies by a tenth between runs.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+
+import torch
 
 from dmte.diffusion.hop_tables import BLOCK_NUMBERS
 from dmte.diffusion.operators import ACTIVATIONS
@@ -42,6 +51,8 @@ NGRAMS_PER_WORD = 1.7
 """Distinct character n-grams per word; 1.66 in DBLP's titles."""
 NGRAM_BYTES = 600
 """Bytes that counting leaves behind per character n-gram."""
+BYTES_PER_TOKEN = 48
+"""Bytes per word of the texts while directions are computed, most of them for B."""
 MARGIN = 0.9
 """Fraction of the available memory that training may use."""
 
@@ -125,22 +136,68 @@ def memory_bytes(
     """
     width = settings.half if settings.dim is not None else max(WIDTHS)
     share = math.ceil(width / processes)
-    # Rank zero computes the directions of all columns.
-    parameters, kept = _tables(sizes, settings, width)
-    setting_up = FLOAT_BYTES * (parameters + kept + _of_start(sizes, settings, width))
-    parameters, kept = _tables(sizes, settings, share)
-    stepping = FLOAT_BYTES * (4 * parameters + kept + _of_step(sizes, settings, share))
-    drops_words = settings.word_dropout and (
-        sizes.auto_word_weights or not settings.has_frozen_encoder
+    peak = _of_rounds if settings.is_text_only else _of_propagation
+    return max(
+        # Rank zero computes the directions of all columns.
+        _of_start(sizes, settings, width) + num_local * BYTES_PER_TOKEN * sizes.tokens,
+        num_local * peak(sizes, settings, share),
     )
-    per_token, per_token_kept = 50, 60 if drops_words else 20
+
+
+def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
+    """Return the bytes of the search for directions."""
+    if not settings.has_frozen_encoder:
+        return 0
+    searches_texts = sizes.vertices < sizes.words
+    rows = sizes.words + (2 * sizes.vertices if searches_texts else sizes.words)
+    tables = FLOAT_BYTES * rows * (width + NUM_SPARE_DIRECTIONS)
+    if not settings.encoder_traits.reads_words:  # In double precision.
+        return 2 * (tables + 2 * FLOAT_BYTES * sizes.vertices * sizes.words)
+    return tables + NGRAM_BYTES * (sizes.columns - sizes.words)
+
+
+def _of_rounds(sizes: Sizes, settings: Settings, width: int) -> int:
+    """Return the bytes of validation, of a round or of the end, if X is fixed."""
+    steps, negatives = step_sizes(settings, sizes.edges), settings.num_negatives
+    if not settings.share_negatives:
+        negatives *= 2 * steps.batch
+    drawn = 2 * steps.round + negatives * math.ceil(steps.round / steps.batch)
+    rows = _distinct(drawn, sizes.members)
+    rows = sizes.members if rows > MANY * sizes.members or sizes.auto_word_weights else rows
+    pairs = 2 * (sizes.validation_edges + max(sizes.validation_edges, NUM_NON_EDGES))
+    judged = _distinct(pairs, sizes.vertices) if sizes.validation_edges else 0
+    scored = _distinct(2 * steps.batch + negatives, sizes.members)
+    of_round = sizes.members + settings.hops * rows + (settings.hops + 9) * scored
+    if sizes.auto_word_weights:  # Gradients of the hop tables and of the weighted directions.
+        of_round += 2 * settings.hops * sizes.members + 2 * sizes.words
+    of_round = max(of_round, sizes.vertices) + settings.hops * judged
+    at_end = 2 * sizes.vertices + sizes.words
+    blocks = 3 * min(sizes.vertices * width, BLOCK_NUMBERS)
+    scores = 16 * steps.batch * settings.num_negatives  # Of both directions, and their gradients.
+    side_by_side = min(sizes.folds, torch.get_num_threads())
+    kept = FLOAT_BYTES * sizes.words * width + 32 * sizes.tokens
+    kept += sizes.folds * 100 * (2 * sizes.edges + sizes.members)
+    at_once = side_by_side * (width * of_round + blocks + scores)
+    return kept + FLOAT_BYTES * max(at_once, width * at_end + blocks)
+
+
+def _distinct(drawn: int, among: int) -> int:
+    """Return the expected number of distinct items of a uniform draw.
+
+    >>> _distinct(1000, 1000), _distinct(10, 1_000_000)
+    (633, 10)
+    """
+    return math.ceil(-among * math.expm1(-drawn / among)) if among else 0
+
+
+def _of_propagation(sizes: Sizes, settings: Settings, width: int) -> int:
+    """Return the bytes of a step that propagates the whole graph."""
+    parameters, stored = _tables(sizes, settings, width)
+    numbers = 4 * parameters + stored + _of_step(sizes, settings, width)
+    per_token = 60 if settings.word_dropout and not settings.has_frozen_encoder else 20
     per_entry = 70 if settings.hide_supervised else 40
     entries = per_entry * (2 * sizes.edges + sizes.members)
-    of_ngrams = NGRAM_BYTES * (sizes.columns - sizes.words)
-    return of_ngrams + max(
-        setting_up + num_local * per_token * sizes.tokens,
-        num_local * (stepping + per_token_kept * sizes.tokens + entries),
-    )
+    return FLOAT_BYTES * numbers + per_token * sizes.tokens + entries
 
 
 def _tables(sizes: Sizes, settings: Settings, width: int) -> tuple[int, int]:
@@ -149,24 +206,11 @@ def _tables(sizes: Sizes, settings: Settings, width: int) -> tuple[int, int]:
     small = settings.hops * width + (width * width if settings.mixing else 0)
     if not settings.has_frozen_encoder:
         return sizes.words * width + structure + small, 0
-    if sizes.auto_word_weights:
-        return sizes.folds * (structure + small + sizes.words), sizes.words * width
-    return sizes.folds * (structure + small), sizes.words * width
-
-
-def _of_start(sizes: Sizes, settings: Settings, width: int) -> int:
-    """Return the number of values used to compute directions and to choose a width."""
-    if not settings.has_frozen_encoder:
-        return 0
-    searching = 3 * (sizes.columns + sizes.vertices) * (width + NUM_SPARE_DIRECTIONS)
-    choosing = 7 * sizes.vertices * width if settings.dim is None else 0
-    return max(searching, choosing)
+    return structure + small, sizes.words * width
 
 
 def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     """Return the number of values used by a step, or by validation if that is more."""
-    if settings.is_text_only:
-        return max(_of_rounds(sizes, settings, width), 3 * sizes.vertices * width)
     halves = 2 if settings.structure else 1
     # For the backward pass, each hop stores P^h X and the output of an activation.
     of_hops = settings.hops * ACTIVATIONS[settings.activation].tables_per_hop
@@ -178,25 +222,6 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     pairs = 3 * min(BLOCK, sizes.validation_edges) * halves * width
     states = ENCODERS[settings.encoder].step_numbers(sizes.vertices, sizes.tokens, width)
     return max(tables + gathered + states, validating + pairs)
-
-
-def _of_rounds(sizes: Sizes, settings: Settings, width: int) -> int:
-    """Return the number of values of hop tables and steps, if X is fixed."""
-    steps, negatives = step_sizes(settings, sizes.edges), settings.num_negatives
-    if not settings.share_negatives:
-        negatives *= 2 * steps.batch
-    num_steps = math.ceil(steps.round / steps.batch)
-    rows = 2 * steps.round + negatives * num_steps
-    rows = sizes.members if rows > MANY * sizes.members or sizes.auto_word_weights else rows
-    pairs = 2 * (sizes.validation_edges + max(sizes.validation_edges, NUM_NON_EDGES))
-    validation_rows = min(sizes.vertices, pairs if sizes.validation_edges else 0)
-    scored = min(rows, 2 * steps.batch + negatives)
-    numbers = sizes.members + settings.hops * (rows + validation_rows)
-    numbers += (settings.hops + 9) * scored
-    propagated = min(sizes.members * width, BLOCK_NUMBERS)
-    if sizes.auto_word_weights:  # Gradients of the hop tables and of the weighted directions.
-        numbers += 2 * settings.hops * sizes.members + 2 * sizes.words
-    return numbers * width + 3 * propagated + 4 * scored * min(negatives, sizes.members)
 
 
 def check_memory(

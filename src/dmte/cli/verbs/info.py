@@ -132,18 +132,19 @@ def _repeated(texts: Sequence[str]) -> int:
 
 def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
     """Memory and time of training with the default settings, or why it is impossible."""
-    from dmte.runtime.memory import resident_bytes
+    from dmte.runtime.memory import release_freed_memory, resident_bytes
     from dmte.settings import Settings
     from dmte.training.estimate import Sizes, memory_bytes
     from dmte.training.timing import training_seconds
 
-    held = resident_bytes()  # With Python, torch and the network, as when training begins.
     settings = Settings()
     try:
         seconds = training_seconds(network, settings)
     except TrainingError as problem:
         return {"training": str(problem)}
     needed = memory_bytes(Sizes.of(network, settings), settings)
+    release_freed_memory()
+    held = resident_bytes()  # With Python, the network, and what torch has loaded to train.
     return {
         "training_memory_mb": round(needed / 1e6),
         "peak_memory_mb": None if held is None else round((held + needed) / 1e6),
