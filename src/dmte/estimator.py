@@ -84,19 +84,22 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             text-structure.
         loss: Loss function: "pointwise" (logistic, Eq. 13) or "ranking" (edges outscore negatives).
         sharpness: Factor τ of score differences in the ranking loss.
+        softmax_weight: Weight μ of a softmax over the negatives in the ranking loss, which improves
+            the top of a ranking.
         num_negatives: Negatives per edge, K; 1 in the paper (section 5).
         share_negatives: Draw one set of K negatives for all edges of a step, without the neighbors
             of an edge's end.
         noise_power: Exponent of the out-degree in the noise distribution; 0.75 in the paper
             (section 4.4).
-        epochs: Maximum number of passes over the edges, or over 262,144 of them if X is fixed.
+        epochs: Maximum number of passes over the edges, or over 32,768 of them if X is fixed.
         batch_size: Edges per step.
         round_edges: Edges that are removed from P together while steps score them
             (``hide_supervised``); at most a fifth of all.
         learning_rate: Step size of Adam.
         mixing_learning_rate: Step size of Adam for the square matrix of the setting mixing.
+        decay: Decrease all step sizes linearly to zero over ``epochs``.
         word_learning_rate: Step size of Adam for the logarithms of the word weights, which have one
-            step per epoch.
+            step per round.
         hide_supervised: Remove the edges of a step from P while they are scored (see
             ``round_edges``).
         validation_fraction: Fraction of edges held out for early stopping.
@@ -134,19 +137,21 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         max_vocabulary: int | None = None,
         letters: bool | None = None,
         word_weights: bool | None = None,
-        word_dropout: float = 0.5,
+        word_dropout: float | None = None,
         objective: ObjectiveWeights = ObjectiveWeights(),
         loss: Loss = "ranking",
         sharpness: float = 10.0,
+        softmax_weight: float | None = None,
         num_negatives: int = 128,
         share_negatives: bool = True,
         noise_power: float = 0.0,
-        epochs: int = 40,
+        epochs: int = 8,
         batch_size: int | None = None,
         round_edges: int | None = None,
-        learning_rate: float = 0.01,
-        mixing_learning_rate: float = 0.001,
-        word_learning_rate: float = 0.1,
+        learning_rate: float = 0.015,
+        mixing_learning_rate: float = 0.0015,
+        decay: bool = True,
+        word_learning_rate: float = 0.05,
         hide_supervised: bool = True,
         validation_fraction: float = 0.1,
         folds: int | None = None,
@@ -177,6 +182,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.objective = objective
         self.loss = loss
         self.sharpness = sharpness
+        self.softmax_weight = softmax_weight
         self.num_negatives = num_negatives
         self.share_negatives = share_negatives
         self.noise_power = noise_power
@@ -185,6 +191,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.round_edges = round_edges
         self.learning_rate = learning_rate
         self.mixing_learning_rate = mixing_learning_rate
+        self.decay = decay
         self.word_learning_rate = word_learning_rate
         self.hide_supervised = hide_supervised
         self.validation_fraction = validation_fraction

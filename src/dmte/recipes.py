@@ -27,11 +27,13 @@ PAPER = Settings(
     noise_power=0.75,
     epochs=200,
     learning_rate=0.003,
+    decay=False,
     # Without effect here, but written out: if a default of the recommended recipe changes, these
     # must not change with it, or its older results would be taken for the new ones (see ``Job``).
     mixing_learning_rate=0.001,
     word_learning_rate=0.05,
     sharpness=10.0,
+    softmax_weight=0.0,
     hide_supervised=False,
     validation_fraction=0.0,
     folds=1,

@@ -154,8 +154,9 @@ class Settings:
     word_weights: bool | None = None
     """Learn a weight per word of spectral texts, initialised from its IDF. None enables it when
     there are 1 to 999 validation edges; with more it takes time without a gain."""
-    word_dropout: Fraction = 0.5
-    """Fraction of words dropped from the texts, drawn again each epoch. The paper uses 0."""
+    word_dropout: Fraction | None = None
+    """Fraction of words dropped from the texts, drawn again each epoch. None drops half of them, or
+    none if there are more edges than training looks at. The paper uses 0."""
 
     objective: ObjectiveWeights = field(default_factory=ObjectiveWeights)
     """Weights α of the four parts: text-text, structure-structure, structure-text, text-structure.
@@ -164,6 +165,10 @@ class Settings:
     """Loss function: "pointwise" (logistic, Eq. 13) or "ranking" (edges outscore negatives)."""
     sharpness: Rate = 10.0
     """Factor τ of score differences in the ranking loss."""
+    softmax_weight: Annotated[float, AtLeast(0)] | None = None
+    """Weight μ of a softmax over the negatives in the ranking loss, which improves the top of a
+    ranking. None uses 0.3, or 0 if there are more edges than training looks at. The paper has
+    none."""
     num_negatives: Count = 128
     """Negatives per edge, K; 1 in the paper (section 5)."""
     share_negatives: bool = True
@@ -172,22 +177,25 @@ class Settings:
     noise_power: Annotated[float, AtLeast(0)] = 0.0
     """Exponent of the out-degree in the noise distribution; 0.75 in the paper (section 4.4). 0
     draws vertices uniformly, including those without edges unless there is a structure half."""
-    epochs: Count = 40
-    """Maximum number of passes over the edges, or over 262,144 of them if X is fixed. The authors'
+    epochs: Count = 8
+    """Maximum number of passes over the edges, or over 32,768 of them if X is fixed. The authors'
     released code uses 200."""
     batch_size: Count | None = None
-    """Edges per step. None uses 2,048 if X is fixed. Otherwise every step propagates the whole
-    graph, and None uses 8,192, or a fiftieth of the edges if that is more."""
+    """Edges per step. None uses a twentieth of the edges, at least 256 and at most 1,024, if X is
+    fixed. Otherwise every step propagates the whole graph, and None uses 8,192, or a fiftieth of
+    the edges if that is more."""
     round_edges: Count | None = None
     """Edges that are removed from P together while steps score them (``hide_supervised``); at most
     a fifth of all. P and the hop tables are computed again for every round. None uses a fifth of
-    the edges, at most 131,072, if X is fixed, and otherwise those of one step."""
-    learning_rate: Rate = 0.01
+    the edges, at most 32,768, if X is fixed, and otherwise those of one step."""
+    learning_rate: Rate = 0.015
     """Step size of Adam. The paper does not state it; ``PAPER`` uses 0.003."""
-    mixing_learning_rate: Rate = 0.001
+    mixing_learning_rate: Rate = 0.0015
     """Step size of Adam for the square matrix of the setting mixing."""
-    word_learning_rate: Rate = 0.1
-    """Step size of Adam for the logarithms of the word weights, which have one step per epoch."""
+    decay: bool = True
+    """Decrease all step sizes linearly to zero over ``epochs``."""
+    word_learning_rate: Rate = 0.05
+    """Step size of Adam for the logarithms of the word weights, which have one step per round."""
     hide_supervised: bool = True
     """Remove the edges of a step from P while they are scored (see ``round_edges``)."""
     validation_fraction: Fraction = 0.1
@@ -301,7 +309,9 @@ class Settings:
         Raises:
             ConfigError: A name is not a setting, or a value is out of range.
         """
-        return cls.from_dict({"share_negatives": False, **values})
+        return cls.from_dict(
+            {"share_negatives": False, "decay": False, "softmax_weight": 0.0, **values}
+        )
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Settings":

@@ -43,6 +43,8 @@ class Adam:
 
     def __init__(self, parameters: Iterable[nn.Parameter], rate: float) -> None:
         self.groups = [Group(list(parameters), rate)]
+        self.scale = 1.0
+        """Factor of all step sizes."""
         self.state: defaultdict[nn.Parameter, State] = defaultdict(dict)
 
     def add(self, parameters: Iterable[nn.Parameter], rate: float) -> None:
@@ -72,7 +74,7 @@ class Adam:
                 amsgrad=False,
                 beta1=0.9,
                 beta2=0.999,
-                lr=group.rate,
+                lr=group.rate * self.scale,
                 weight_decay=0.0,
                 eps=1e-8,
                 maximize=False,

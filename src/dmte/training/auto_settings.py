@@ -1,8 +1,9 @@
 """Values of settings that are None.
 
-Before training, ``resolve`` chooses ``dim``, ``folds``, ``letters`` and ``word_weights`` from the
-network, its texts and the number of validation edges. ``structure_share`` and ``degree_power`` are
-chosen after training, by validation scores, if the plan leaves them at None.
+Before training, ``resolve`` chooses ``dim``, ``folds``, ``letters``, ``word_weights``,
+``word_dropout`` and ``softmax_weight`` from the network, its texts and the number of validation
+edges. ``structure_share`` and ``degree_power`` are chosen after training, by validation scores, if
+the plan leaves them at None.
 """
 
 import math
@@ -27,6 +28,7 @@ from dmte.text import (
     tokenized,
 )
 from dmte.text.subwords import are_short
+from dmte.training.edges import repeats_edges
 from dmte.training.frozen_start import Split, frozen_start
 from dmte.training.validation import (
     ValidationScores,
@@ -42,6 +44,17 @@ ENOUGH_VALIDATION_EDGES = 1000
 
 NUM_FOLDS = 3
 """Number of trainings with fewer validation edges."""
+
+
+class Regularization(NamedTuple):
+    """Settings that help if training sees edges several times.
+
+    With 10⁵ drawn vertices and 5 · 10⁵ edges, of which training sees half once, the AUC is 90.6
+    without them and 89.9 with them, and average precision and MRR are higher without them too.
+    """
+
+    word_dropout: float = 0.5
+    softmax_weight: float = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +99,7 @@ def resolve(
         network.texts, min_count=settings.min_count, max_size=settings.max_vocabulary
     )
     settings = replace(
-        settings,
+        regularized(settings, len(splits[0][0].edges)),
         letters=auto_letters(settings, words),
         word_weights=learns and auto_word_weights(settings, num_edges),
         structure_share=None if auto_structure_share(settings) else settings.structure_share or 0.0,
@@ -111,6 +124,18 @@ def auto_word_weights(settings: Settings, num_edges: int) -> bool:
     if not settings.encoder_traits.has_word_settings:
         return False
     return _are_few(num_edges) if settings.word_weights is None else settings.word_weights
+
+
+def regularized(settings: Settings, num_edges: int) -> Settings:
+    """Return the settings with the word dropout and the softmax for this number of edges."""
+    repeats = repeats_edges(settings, num_edges)
+    chosen = Regularization() if repeats else Regularization(0.0, 0.0)
+    dropout, weight = settings.word_dropout, settings.softmax_weight
+    return replace(
+        settings,
+        word_dropout=chosen.word_dropout if dropout is None else dropout,
+        softmax_weight=chosen.softmax_weight if weight is None else weight,
+    )
 
 
 def auto_structure_share(settings: Settings) -> bool:

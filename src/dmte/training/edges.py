@@ -28,16 +28,17 @@ MIN_BATCH_SIZE, MAX_STEPS = 8192, 50
 """Smallest automatic batch size, and maximum number of automatic steps per epoch, if every step
 propagates the whole graph."""
 
-TABLE_BATCH_SIZE = 2048
+TABLE_BATCH_SIZE = 1024
 """Automatic batch size of steps that read rows of hop tables."""
 
 ROUNDS = 5
 """Minimum number of rounds that all edges are divided into: a fifth of them is hidden from P at a
 time (tuned by hand)."""
 
-MAX_ROUND_EDGES, MAX_EPOCH_EDGES = 1 << 17, 1 << 18
-"""Maximum numbers of edges of a round and of an epoch if X is fixed. The model has few parameters,
-so that an epoch of a large network need not use all edges."""
+MAX_EPOCH_EDGES = 1 << 15
+"""Maximum number of edges of an epoch, and of a round, if X is fixed. The model has few parameters,
+so that an epoch of a large network need not use all edges: with 10⁵ drawn vertices and 5 · 10⁵
+edges, validation AUC is 90.6 with this number and 90.7 with eight times as many."""
 
 
 class StepSizes(NamedTuple):
@@ -52,13 +53,13 @@ def step_sizes(settings: Settings, num_edges: int) -> StepSizes:
     """Return the sizes for a number of edges.
 
     >>> [step_sizes(Settings(), number) for number in (100, 50_000)]
-    [StepSizes(batch=20, round=20, epoch=100), StepSizes(batch=2048, round=10000, epoch=50000)]
+    [StepSizes(batch=20, round=20, epoch=100), StepSizes(batch=1024, round=10000, epoch=32768)]
     >>> step_sizes(Settings(), 5_000_000)
-    StepSizes(batch=2048, round=131072, epoch=262144)
+    StepSizes(batch=1024, round=32768, epoch=32768)
     """
     if settings.has_frozen_encoder:
-        batch = settings.batch_size or TABLE_BATCH_SIZE
-        widest, epoch = settings.round_edges or MAX_ROUND_EDGES, MAX_EPOCH_EDGES
+        batch = settings.batch_size or min(max(256, num_edges // 20), TABLE_BATCH_SIZE)
+        widest, epoch = settings.round_edges or MAX_EPOCH_EDGES, MAX_EPOCH_EDGES
     else:
         batch = settings.batch_size or max(MIN_BATCH_SIZE, math.ceil(num_edges / MAX_STEPS))
         widest, epoch = settings.round_edges or batch, num_edges
@@ -68,6 +69,26 @@ def step_sizes(settings: Settings, num_edges: int) -> StepSizes:
         widest = num_edges
     epoch = min(epoch, num_edges)
     return StepSizes(min(batch, widest), widest, epoch)
+
+
+def repeats_edges(settings: Settings, num_edges: int) -> bool:
+    """Return whether training sees edges several times, and so could learn them by heart.
+
+    >>> [repeats_edges(Settings(), number) for number in (200_000, 300_000)]
+    [True, False]
+    """
+    return num_edges < settings.epochs * step_sizes(settings, num_edges).epoch
+
+
+def even_parts(numbers: Int[Tensor, " some"], size: int) -> tuple[Int[Tensor, " part"], ...]:
+    """Divide numbers into as few equal parts as possible, of at most ``size``.
+
+    If two edges of a round were left over, the step on them would be as long as any other.
+
+    >>> [len(part) for part in even_parts(torch.arange(9), 4)]
+    [3, 3, 3]
+    """
+    return numbers.tensor_split(math.ceil(len(numbers) / size))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

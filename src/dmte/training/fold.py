@@ -6,7 +6,7 @@ Batches, negatives and dropped words depend only on the seed, the fold and the e
 processes of a group draw the same.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import torch
@@ -27,7 +27,13 @@ from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
 from dmte.text import EncoderInput, FrozenEncoder, LearnedWeights, SpectralWords
 from dmte.training.batch_scores import Batch, BatchScorer
-from dmte.training.edges import StepSizes, SupervisedEdges, sample_unlinked, step_sizes
+from dmte.training.edges import (
+    StepSizes,
+    SupervisedEdges,
+    even_parts,
+    sample_unlinked,
+    step_sizes,
+)
 from dmte.training.negative_sampling import NegativeSampler
 from dmte.training.objective import LOSSES, weighted_sum
 from dmte.training.optimizer import optimizer_of, smaller_rates
@@ -129,8 +135,8 @@ class Fold:
     def _learns_word_weights(self) -> bool:
         return isinstance(self.model.encoder, LearnedWeights)
 
-    def train_epoch(self, epoch: int) -> Float[Tensor, " parts"]:
-        """Take a step per batch and return the mean loss of every part.
+    def train_epoch(self, epoch: int) -> Generator[None, None, Float[Tensor, " parts"]]:
+        """Take a step per batch, yield after every round, and return the mean loss of every part.
 
         Raises:
             TrainingError: The loss or a parameter is no longer a finite number.
@@ -139,10 +145,15 @@ class Fold:
         order = torch.randperm(len(self.edges), generator=self._generator("order", epoch))
         negatives = self._generator("negatives", epoch)
         total, total_weight = torch.zeros(()), 0.0
-        for hidden in order[: self.sizes.epoch].split(self.sizes.round):
+        seen = epoch * self.sizes.epoch
+        for hidden in even_parts(order[: self.sizes.epoch], self.sizes.round):
+            if self.settings.decay:
+                self.optimizer.scale = 1 - seen / (self.settings.epochs * self.sizes.epoch)
+            seen += len(hidden)
             for parts, weight in self.train_round(hidden, negatives):
                 self._check_finite(epoch, "the loss", is_finite=bool(parts.isfinite().all()))
                 total, total_weight = total + parts * weight, total_weight + weight
+            yield
         is_finite = all(bool(p.detach().isfinite().all()) for p in self.model.parameters())
         is_finite = not self.group.any(found=not is_finite)  # Columns differ between processes.
         self._check_finite(epoch, "a parameter", is_finite=is_finite)
@@ -154,7 +165,6 @@ class Fold:
         if share := self.settings.word_dropout:
             generator = self._generator("words", epoch)
             self._texts = encoder.drop_words(self._words, self._all_words, share, generator)
-        if share or self._learns_word_weights:
             self._features = None
 
     def train_round(
@@ -167,7 +177,7 @@ class Fold:
             if self.settings.hide_supervised
             else self._transition
         )
-        batches = [self._batch(part, generator) for part in hidden.split(self.sizes.batch)]
+        batches = [self._batch(part, generator) for part in even_parts(hidden, self.sizes.batch)]
         scored = torch.cat([batch.ends() for batch in batches])
         texts = self._text_rows(self._texts, transition, scored)
         for batch in batches:
@@ -184,14 +194,12 @@ class Fold:
     def _text_rows(
         self, texts: Any, transition: SparseMatrix, vertices: Int[Tensor, " scored"]
     ) -> TextRows:
-        """Return what the steps of a round read. Word weights have a gradient once per epoch."""
+        """Return what the steps of a round read. The first one has a gradient for word weights."""
         if not self.settings.has_frozen_encoder:
             return PropagatedTexts(self.model, texts, transition)
-        features = self._features  # Of the epoch's words.
-        if features is None:
-            features = self.model.text_features(texts)
-            self._features = features.detach()
-        return TabulatedTexts.of(self.model, features, transition, vertices)
+        if self._features is None or self._learns_word_weights:
+            self._features = self.model.text_features(texts)
+        return TabulatedTexts.of(self.model, self._features, transition, vertices)
 
     def step(
         self, batch: Batch, texts: TextRows, transition: SparseMatrix
@@ -201,7 +209,7 @@ class Fold:
         weights = self.edges.relative(batch.edges.weights, self.dtype)
         scores = self._scorer.score(batch, texts, transition)
         own = self.edges.relative(self._scorer.share(batch).edges.weights, self.dtype)
-        parts = LOSSES[settings.loss](scores, own, settings.sharpness)
+        parts = LOSSES[settings.loss](scores, own, settings)
         if len(own) < len(weights):  # A share may be empty.
             parts = parts * (own.sum() / weights.sum()) if len(own) else scores.positive.sum(dim=1)
         self.optimizer.zero_grad()

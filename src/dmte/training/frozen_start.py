@@ -28,12 +28,18 @@ from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
 from dmte.text import ENCODERS, EncoderInput, FeatureRows, FrozenEncoder
+from dmte.training.edges import repeats_edges
 from dmte.training.validation import ValidationEdges
 
 Split: TypeAlias = tuple[TextualNetwork, ValidationEdges | None]
 
 WIDTHS = (64, 128, 256, 512)
 """Widths to choose from."""
+
+WIDTHS_OF_MANY_EDGES = WIDTHS[2:]
+"""Widths if there are more edges than training looks at. Validation before training cannot see what
+it gains from more columns: with 10⁵ drawn vertices, 0.2 AUC lost before becomes 0.3 gained after
+(256 directions against 128)."""
 
 DEFAULT_WIDTH = 128
 """The width without validation edges."""
@@ -60,7 +66,7 @@ def frozen_start(
     Raises:
         TrainingError: No text has a word, or all features are zero.
     """
-    widths = _widths(texts) if settings.dim is None else (settings.half,)
+    widths = _widths(settings, texts, splits) if settings.dim is None else (settings.half,)
     widest = ENCODERS[settings.encoder](texts.vocabulary_size, max(widths), torch.Generator())
     if not isinstance(widest, FrozenEncoder):
         raise ConfigError(f"the encoder {settings.encoder!r} is not frozen")
@@ -192,9 +198,10 @@ def _nothing_to_read(texts: EncoderInput) -> str:
     )
 
 
-def _widths(texts: EncoderInput) -> tuple[int, ...]:
+def _widths(settings: Settings, texts: EncoderInput, splits: Sequence[Split]) -> tuple[int, ...]:
     """Return the widths to try: with features, up to the first that is as large as their number."""
     if not isinstance(texts, FeatureRows):
-        return WIDTHS
+        repeats = repeats_edges(settings, len(splits[0][0].edges))
+        return WIDTHS if repeats else WIDTHS_OF_MANY_EDGES
     needed = [width for width in WIDTHS if width < texts.vocabulary_size]
     return WIDTHS[: len(needed) + 1]

@@ -25,10 +25,7 @@ from torch.nn.functional import logsigmoid
 from dmte.distributed.columns import ALL_COLUMNS, Columns
 from dmte.kernels.pair_scores import score_pairs
 from dmte.model.diffusion_maps import Halves
-from dmte.settings import PARTS, ObjectiveWeights
-
-SOFTMAX_WEIGHT = 0.3
-"""μ, the weight of the softmax in the ranking loss (docs/recipe.md)."""
+from dmte.settings import PARTS, ObjectiveWeights, Settings
 
 
 class Scores(NamedTuple):
@@ -84,7 +81,10 @@ def part_losses(scores: Scores, edge_weights: Float[Tensor, " batch"]) -> Float[
 
 
 def ranking_losses(
-    scores: Scores, edge_weights: Float[Tensor, " batch"], sharpness: float
+    scores: Scores,
+    edge_weights: Float[Tensor, " batch"],
+    sharpness: float,
+    softmax_weight: float = 0.0,
 ) -> Float[Tensor, " parts"]:
     """Return the loss of each part if an edge only has to score above its negatives.
 
@@ -94,19 +94,22 @@ def ranking_losses(
     and so improves the top of a ranking.
     """
     positive, negative = sharpness * scores.positive.unsqueeze(2), sharpness * scores.negative
-    total = torch.cat([positive, negative], dim=2).logsumexp(dim=2)
     gained = logsigmoid(positive - negative).mean(dim=2)
-    gained = gained + SOFTMAX_WEIGHT * (positive.squeeze(2) - total)
+    if softmax_weight:
+        total = torch.cat([positive, negative], dim=2).logsumexp(dim=2)
+        gained = gained + softmax_weight * (positive.squeeze(2) - total)
     return -(gained @ edge_weights) / edge_weights.sum()
 
 
-LOSSES: Mapping[str, Callable[[Scores, Tensor, float], Tensor]] = MappingProxyType(
+LOSSES: Mapping[str, Callable[[Scores, Tensor, Settings], Tensor]] = MappingProxyType(
     {
         "pointwise": lambda scores, edge_weights, _: part_losses(scores, edge_weights),
-        "ranking": ranking_losses,
+        "ranking": lambda scores, edge_weights, settings: ranking_losses(
+            scores, edge_weights, settings.sharpness, settings.softmax_weight or 0.0
+        ),
     }
 )
-"""Every loss, a function of scores, edge weights and sharpness."""
+"""Every loss, a function of scores, edge weights and settings."""
 
 
 def weighted_sum(parts: Float[Tensor, " parts"], weights: ObjectiveWeights) -> Float[Tensor, ""]:

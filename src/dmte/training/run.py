@@ -9,6 +9,7 @@ epoch of early stopping are the same on all of them.
 """
 
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.memory import keep_freed_memory
 from dmte.runtime.provenance import environment
-from dmte.runtime.threads import map_on_single_threads
+from dmte.runtime.threads import run_in_turns
 from dmte.settings import PARTS, Settings
 from dmte.text import EncoderInput, LearnedWeights
 from dmte.training.auto_settings import choose_assembly, resolve
@@ -174,16 +175,20 @@ class TrainingRun:
     def _train(self, active: list[Fold]) -> list[Tensor]:
         """Train every fold for an epoch, validate it if due, and return the losses of its parts."""
         epoch = self.epoch + 1
+        losses: dict[int, Tensor] = {}
 
-        def train(fold: Fold) -> Tensor:
-            losses = fold.train_epoch(epoch - 1)
+        def train(fold: Fold) -> Iterator[None]:
+            losses[fold.number] = yield from fold.train_epoch(epoch - 1)
             if epoch % self.settings.validate_every == 0:
                 fold.validate(epoch)
-            return losses
 
+        tasks = [train(fold) for fold in active]
         if len(self.folds) > 1 and self.group.size == 1:
-            return map_on_single_threads(train, active)
-        return [train(fold) for fold in active]
+            run_in_turns(tasks)
+        else:
+            for task in tasks:
+                deque(task, maxlen=0)
+        return [losses[fold.number] for fold in active]
 
     def _last_aucs(self) -> tuple[float, ...]:
         """Return the last validation AUC of every fold."""
