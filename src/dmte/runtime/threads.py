@@ -19,9 +19,9 @@ def run_in_turns(tasks: Sequence[Iterator[None]]) -> None:
     depend on the number of threads.
 
     >>> seen = []
-    >>> run_in_turns([(seen.append((name, item)) for item in range(2)) for name in "ab"])
+    >>> run_in_turns([map(seen.append, "ab"), map(seen.append, "cd")])
     >>> sorted(seen)
-    [('a', 0), ('a', 1), ('b', 0), ('b', 1)]
+    ['a', 'b', 'c', 'd']
     """
     num_threads = torch.get_num_threads()
     waiting = deque(tasks)
