@@ -139,6 +139,18 @@ class SupervisedEdges:
             torch.cat([weights, weights[proper]]),
         )
 
+    def paired(self, batch: Int[Tensor, " batch"]) -> DirectedEdges:
+        """Return the edges like ``directed``, with both directions of an edge side by side.
+
+        So both directions are in the same part of a batch, which then has fewer vertices.
+        """
+        ends = self.edges[batch]
+        both = torch.stack([ends, ends.flip(1)], dim=1)
+        kept = torch.ones(len(batch), 2, dtype=torch.bool)
+        kept[:, 1] = (ends[:, 0] != ends[:, 1]) & (not self.are_directed)
+        source, target = both[kept].T
+        return DirectedEdges(source, target, self.weights[batch].unsqueeze(1).expand(-1, 2)[kept])
+
     def relative(
         self, weights: Float[Tensor, " batch"], dtype: torch.dtype = torch.float32
     ) -> Float[Tensor, " batch"]:
