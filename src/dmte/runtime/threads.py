@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 
@@ -17,6 +17,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+@runtime_checkable
 class Each(Protocol):
     """Computes a function of every item."""
 
