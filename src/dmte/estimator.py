@@ -134,7 +134,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         structure_share: float | None = None,
         degree_power: float | None = None,
         min_count: int = 1,
-        max_vocabulary: int | None = None,
+        max_vocabulary: int | None = 200_000,
         letters: bool | None = None,
         word_weights: bool | None = None,
         word_dropout: float | None = None,

