@@ -91,7 +91,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             of an edge's end.
         noise_power: Exponent of the out-degree in the noise distribution; 0.75 in the paper
             (section 4.4).
-        epochs: Maximum number of passes over the edges, or over 32,768 of them if X is fixed.
+        epochs: Maximum number of passes over the edges, or over 20,480 of them if X is fixed.
         batch_size: Edges per step.
         round_edges: Edges that are removed from P together while steps score them
             (``hide_supervised``); at most a fifth of all.
@@ -148,8 +148,8 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         epochs: int = 8,
         batch_size: int | None = None,
         round_edges: int | None = None,
-        learning_rate: float = 0.015,
-        mixing_learning_rate: float = 0.0015,
+        learning_rate: float = 0.02,
+        mixing_learning_rate: float = 0.002,
         decay: bool = True,
         word_learning_rate: float = 0.05,
         hide_supervised: bool = True,

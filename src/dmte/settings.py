@@ -179,19 +179,19 @@ class Settings:
     """Exponent of the out-degree in the noise distribution; 0.75 in the paper (section 4.4). 0
     draws vertices uniformly, including those without edges unless there is a structure half."""
     epochs: Count = 8
-    """Maximum number of passes over the edges, or over 32,768 of them if X is fixed. The authors'
+    """Maximum number of passes over the edges, or over 20,480 of them if X is fixed. The authors'
     released code uses 200."""
     batch_size: Count | None = None
-    """Edges per step. None uses a twentieth of the edges, at least 256 and at most 1,024, if X is
+    """Edges per step. None uses a twentieth of the edges, at least 512 and at most 1,024, if X is
     fixed. Otherwise every step propagates the whole graph, and None uses 8,192, or a fiftieth of
     the edges if that is more."""
     round_edges: Count | None = None
     """Edges that are removed from P together while steps score them (``hide_supervised``); at most
     a fifth of all. P and the hop tables are computed again for every round. None uses a fifth of
-    the edges, at most 32,768, if X is fixed, and otherwise those of one step."""
-    learning_rate: Rate = 0.015
+    the edges, at most 20,480, if X is fixed, and otherwise those of one step."""
+    learning_rate: Rate = 0.02
     """Step size of Adam. The paper does not state it; ``PAPER`` uses 0.003."""
-    mixing_learning_rate: Rate = 0.0015
+    mixing_learning_rate: Rate = 0.002
     """Step size of Adam for the square matrix of the setting mixing."""
     decay: bool = True
     """Decrease all step sizes linearly to zero over ``epochs``."""
