@@ -91,7 +91,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             for each edge.
         noise_power: Exponent of the out-degree in the noise distribution; 0.75 in the paper
             (section 4.4).
-        epochs: Maximum number of passes over the edges, or over 32,768 of them if X is fixed.
+        epochs: Maximum number of passes over the edges, or over 20,480 of them if X is fixed.
         batch_size: Edges per step.
         round_edges: Edges that one or more steps score while all are removed from P
             (``hide_supervised``).
@@ -134,7 +134,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         structure_share: float | None = None,
         degree_power: float | None = None,
         min_count: int = 1,
-        max_vocabulary: int | None = None,
+        max_vocabulary: int | None = 200_000,
         letters: bool | None = None,
         word_weights: bool | None = None,
         word_dropout: float | None = None,
@@ -148,8 +148,8 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         epochs: int = 8,
         batch_size: int | None = None,
         round_edges: int | None = None,
-        learning_rate: float = 0.015,
-        mixing_learning_rate: float = 0.0015,
+        learning_rate: float = 0.02,
+        mixing_learning_rate: float = 0.002,
         decay: bool = True,
         word_learning_rate: float = 0.05,
         hide_supervised: bool = True,

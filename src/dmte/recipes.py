@@ -18,6 +18,7 @@ PAPER = Settings(
     structure=True,
     structure_share=0.0,
     degree_power=0.0,
+    max_vocabulary=None,
     letters=False,
     word_weights=False,
     word_dropout=0.0,

@@ -9,10 +9,13 @@ the IDF, and the encoder is an ordinary spectral encoder.
 """
 
 from copy import deepcopy
+from dataclasses import replace
+from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from dmte.kernels.row_norms import unit_rows
 from dmte.kernels.sparse import SparseMatrix
@@ -38,8 +41,10 @@ class LearnedWeights(TextEncoder[TokenizedTexts, SparseMatrix]):
 
     def forward(self, prepared: SparseMatrix) -> Float[Tensor, "texts dim"]:
         """Compute X."""
-        weighed = self.emphasis.exp().unsqueeze(1) * self.words.directions
-        return unit_rows(prepared @ weighed, self.words.columns)
+        product: Tensor = _WeighedProduct.apply(  # type: ignore[no-untyped-call]
+            self.emphasis, prepared, self.words.directions
+        )
+        return unit_rows(product, self.words.columns)
 
     def drop_words(
         self,
@@ -57,3 +62,25 @@ class LearnedWeights(TextEncoder[TokenizedTexts, SparseMatrix]):
         folded = deepcopy(self.words, {id(one): one for one in shared})
         folded.rarities *= self.emphasis.detach().exp()
         return folded
+
+
+class _WeighedProduct(torch.autograd.Function):
+    """Y = B diag(e^θ) V, with ∂L/∂θ_w = e^θ_w V_w · (Bᵀ ∂L/∂Y)_w.
+
+    e^θ is multiplied into B, since V, which has a row per word too, is much larger.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, emphasis: Tensor, matrix: SparseMatrix, directions: Tensor) -> Tensor:
+        ctx.matrix, weights = matrix, emphasis.exp()
+        ctx.save_for_backward(weights, directions)
+        rows = matrix.rows
+        return replace(rows, values=rows.values * weights[rows.columns]).times(directions)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        weights, directions = ctx.saved_tensors
+        by_word = ctx.matrix.columns.times(gradient.contiguous())
+        along = torch.bmm(by_word.unsqueeze(1), directions.unsqueeze(2)).flatten()
+        return along.mul_(weights), None, None

@@ -20,6 +20,9 @@ from dmte.training.edges import DirectedEdges
 from dmte.training.objective import Scores, score_edges
 from dmte.training.rounds import Numbering, TextRows, gathered
 
+SMALL_HALF = 512
+"""Directed edges up to which half of a batch is not worth a thread of its own."""
+
 
 class Batch(NamedTuple):
     """The edges that a step scores, and their negatives."""
@@ -33,6 +36,13 @@ class Batch(NamedTuple):
         source, target, weights = self.edges.source, self.edges.target, self.edges.weights
         edges = DirectedEdges(source[part], target[part], weights[part])
         return Batch(edges, self.negatives if self.negatives.ndim == 1 else self.negatives[part])
+
+    def halves(self) -> "list[Batch]":
+        """Divide a large batch into two parts; a small one is one part."""
+        middle = len(self.edges.source) // 2
+        if middle <= SMALL_HALF:
+            return [self]
+        return [self.part(slice(0, middle)), self.part(slice(middle, None))]
 
     def ends(self) -> Int[Tensor, " ends"]:
         """Return all vertices that the edges are scored by."""

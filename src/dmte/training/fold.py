@@ -7,6 +7,7 @@ processes of a group draw the same.
 """
 
 from collections.abc import Generator, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from dmte.model.assemble import degrees, length_products
 from dmte.model.build import build_model, structure_half
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
+from dmte.runtime.threads import Each, in_order, side_by_side
 from dmte.settings import Settings
 from dmte.text import EncoderInput, FrozenEncoder, LearnedWeights, SpectralWords
 from dmte.training.batch_scores import Batch, BatchScorer
@@ -180,15 +182,17 @@ class Fold:
         batches = [self._batch(part, generator) for part in even_parts(hidden, self.sizes.batch)]
         scored = torch.cat([batch.ends() for batch in batches])
         texts = self._text_rows(self._texts, transition, scored)
-        for batch in batches:
-            yield self.step(batch, texts, transition)
-            if isinstance(texts, TabulatedTexts):
-                texts.detach()
+        with side_by_side() if self._divides_steps else nullcontext(in_order) as each:
+            for batch in batches:
+                yield self.step(batch, texts, transition, each)
+                if isinstance(texts, TabulatedTexts):
+                    texts.detach()
 
     def _batch(self, numbers: Int[Tensor, " batch"], generator: torch.Generator) -> Batch:
-        edges, count = self.edges.directed(numbers), self.settings.num_negatives
+        count = self.settings.num_negatives
         if self.settings.share_negatives:
-            return Batch(edges, self.sampler.draw_shared(count, generator))
+            return Batch(self.edges.paired(numbers), self.sampler.draw_shared(count, generator))
+        edges = self.edges.directed(numbers)
         return Batch(edges, self.sampler.draw(edges.source, edges.target, count, generator))
 
     def _text_rows(
@@ -201,23 +205,40 @@ class Fold:
             self._features = self.model.text_features(texts)
         return TabulatedTexts.of(self.model, self._features, transition, vertices)
 
+    @property
+    def _divides_steps(self) -> bool:
+        """Whether halves of a step are computed side by side."""
+        return self.settings.is_text_only and self.group.size == 1
+
     def step(
-        self, batch: Batch, texts: TextRows, transition: SparseMatrix
+        self, batch: Batch, texts: TextRows, transition: SparseMatrix, each: Each = in_order
     ) -> tuple[Float[Tensor, " parts"], float]:
-        """Take a step of Adam on the edges of a batch; return the loss of every part and Σ s_ij."""
-        settings, learns_texts = self.settings, texts.learns
-        weights = self.edges.relative(batch.edges.weights, self.dtype)
-        scores = self._scorer.score(batch, texts, transition)
-        own = self.edges.relative(self._scorer.share(batch).edges.weights, self.dtype)
-        parts = LOSSES[settings.loss](scores, own, settings)
-        if len(own) < len(weights):  # A share may be empty.
-            parts = parts * (own.sum() / weights.sum()) if len(own) else scores.positive.sum(dim=1)
+        """Take a step of Adam on the edges of a batch; return the loss of every part and Σ s_ij.
+
+        ``each`` computes the gradients of the halves of a large batch. They are halves with one
+        thread too, so that the number of threads does not change the sum.
+        """
+        learns_texts = texts.learns
+        total = self.edges.relative(batch.edges.weights, self.dtype).sum()
+
+        def differentiate(part: Batch) -> Float[Tensor, " parts"]:
+            scores = self._scorer.score(part, texts, transition)
+            weights = self.edges.relative(self._scorer.share(part).edges.weights, self.dtype)
+            parts = LOSSES[self.settings.loss](scores, weights, self.settings)
+            # The share of a process may be empty.
+            share = weights.sum() / total
+            parts = parts * share if len(weights) else scores.positive.sum(dim=1)
+            weighted_sum(parts, self.settings.objective).backward()
+            return parts.detach()
+
         self.optimizer.zero_grad()
-        weighted_sum(parts, settings.objective).backward()
+        # Gradients of word weights flow through the tables, which two halves would share.
+        is_divided = self._divides_steps and not learns_texts
+        losses = each(differentiate, batch.halves() if is_divided else [batch])
         self.group.add_gradients(self.model.shared_parameters(with_encoder=learns_texts))
         self.optimizer.step()
-        parts = parts.detach()
-        return self.group.sum(parts) if self.model.mixes_columns else parts, float(weights.sum())
+        parts = torch.stack(losses).sum(dim=0)
+        return self.group.sum(parts) if self.model.mixes_columns else parts, float(total)
 
     def validate(self, epoch: int) -> None:
         """Score the validation edges, if there are any, and store the best parameters."""
@@ -257,6 +278,7 @@ class Fold:
         validation = self.validation_edges
         if validation is None:
             return None
+        self._features = None  # Makes room for the walks.
         current = self.parameters()
         self.model.load_state_dict(self.best_parameters(), strict=False)
         by_text = PairScores(*self._score_validation(validation))
