@@ -86,6 +86,27 @@ def test_settings_survive_json(settings: Settings) -> None:
     assert Settings.from_dict(json.loads(json.dumps(settings.to_dict()))) == settings
 
 
+LATER = ("share_negatives", "round_edges", "decay", "softmax_weight")
+"""Settings that the first stored models do not have."""
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_stored_settings_are_those_that_were_stored(name: str) -> None:
+    settings = replace(RECIPES[name], num_negatives=7)
+    assert Settings.from_stored(settings.to_dict()) == settings
+
+
+def test_settings_of_an_earlier_version_keep_its_objective_and_step_sizes() -> None:
+    stored = {name: value for name, value in Settings().to_dict().items() if name not in LATER}
+    found = Settings.from_stored(stored)
+    assert not found.share_negatives
+    assert not found.decay
+    assert found.softmax_weight == 0
+    assert found.to_dict().items() >= stored.items()
+    paper = {name: value for name, value in PAPER.to_dict().items() if name not in LATER}
+    assert Settings.from_stored(paper) == PAPER
+
+
 @pytest.fixture
 def _unchecked_types() -> Iterator[None]:
     """Disable the type checks of tests, which would fail before the checks of settings."""

@@ -84,17 +84,17 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             text-structure.
         loss: Loss function: "pointwise" (logistic, Eq. 13) or "ranking" (edges outscore negatives).
         sharpness: Factor τ of score differences in the ranking loss.
-        softmax_weight: Weight μ of a softmax over the negatives in the ranking loss, which improves
-            the top of a ranking.
+        softmax_weight: Weight μ of a softmax in the ranking loss, which improves the top of a
+            ranking.
         num_negatives: Negatives per edge, K; 1 in the paper (section 5).
-        share_negatives: Draw one set of K negatives for all edges of a step, without the neighbors
-            of an edge's end.
+        share_negatives: Draw one set of K negatives for all edges of a step; the paper draws a set
+            for each edge.
         noise_power: Exponent of the out-degree in the noise distribution; 0.75 in the paper
             (section 4.4).
         epochs: Maximum number of passes over the edges, or over 20,480 of them if X is fixed.
         batch_size: Edges per step.
-        round_edges: Edges that are removed from P together while steps score them
-            (``hide_supervised``); at most a fifth of all.
+        round_edges: Edges that one or more steps score while all are removed from P
+            (``hide_supervised``).
         learning_rate: Step size of Adam.
         mixing_learning_rate: Step size of Adam for the square matrix of the setting mixing.
         decay: Decrease all step sizes linearly to zero over ``epochs``.

@@ -157,7 +157,7 @@ class Settings:
     there are 1 to 999 validation edges; with more it takes time without a gain."""
     word_dropout: Fraction | None = None
     """Fraction of words dropped from the texts, drawn again each epoch. None drops half of them, or
-    none if there are more edges than training looks at. The paper uses 0."""
+    none if there are more edges than training uses. The paper uses 0."""
 
     objective: ObjectiveWeights = field(default_factory=ObjectiveWeights)
     """Weights α of the four parts: text-text, structure-structure, structure-text, text-structure.
@@ -167,14 +167,14 @@ class Settings:
     sharpness: Rate = 10.0
     """Factor τ of score differences in the ranking loss."""
     softmax_weight: Annotated[float, AtLeast(0)] | None = None
-    """Weight μ of a softmax over the negatives in the ranking loss, which improves the top of a
-    ranking. None uses 0.3, or 0 if there are more edges than training looks at. The paper has
-    none."""
+    """Weight μ of a softmax in the ranking loss, which improves the top of a ranking. It is over
+    an edge's end and its negatives. None uses 0.3, or 0 if there are more edges than training uses.
+    The paper uses 0."""
     num_negatives: Count = 128
     """Negatives per edge, K; 1 in the paper (section 5)."""
     share_negatives: bool = True
-    """Draw one set of K negatives for all edges of a step, without the neighbors of an edge's end.
-    The paper draws negatives for each edge."""
+    """Draw one set of K negatives for all edges of a step; the paper draws a set for each edge.
+    Neighbors of the end of an edge are not its negatives."""
     noise_power: Annotated[float, AtLeast(0)] = 0.0
     """Exponent of the out-degree in the noise distribution; 0.75 in the paper (section 4.4). 0
     draws vertices uniformly, including those without edges unless there is a structure half."""
@@ -186,15 +186,16 @@ class Settings:
     fixed. Otherwise every step propagates the whole graph, and None uses 8,192, or a fiftieth of
     the edges if that is more."""
     round_edges: Count | None = None
-    """Edges that are removed from P together while steps score them (``hide_supervised``); at most
-    a fifth of all. P and the hop tables are computed again for every round. None uses a fifth of
-    the edges, at most 20,480, if X is fixed, and otherwise those of one step."""
+    """Edges that one or more steps score while all are removed from P (``hide_supervised``). At
+    most a fifth of all; P and the hop tables are computed again for every round. None uses a fifth,
+    at most 20,480, if X is fixed, and otherwise the edges of one step."""
     learning_rate: Rate = 0.02
     """Step size of Adam. The paper does not state it; ``PAPER`` uses 0.003."""
     mixing_learning_rate: Rate = 0.002
     """Step size of Adam for the square matrix of the setting mixing."""
     decay: bool = True
-    """Decrease all step sizes linearly to zero over ``epochs``."""
+    """Decrease all step sizes linearly to zero over ``epochs``. A run with another number of epochs
+    then takes other steps, so a checkpoint cannot be resumed with it."""
     word_learning_rate: Rate = 0.05
     """Step size of Adam for the logarithms of the word weights, which have one step per round."""
     hide_supervised: bool = True
@@ -306,6 +307,9 @@ class Settings:
         """Return the settings of a stored model, perhaps of an earlier version.
 
         Settings that the version did not have get the values that it used.
+
+        >>> Settings.from_stored({"num_negatives": 5}).share_negatives
+        False
 
         Raises:
             ConfigError: A name is not a setting, or a value is out of range.

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pytest
@@ -133,17 +133,23 @@ def test_with_the_defaults_a_run_can_be_resumed_after_its_first_epoch(
 ) -> None:
     train_epoch = Fold.train_epoch
 
-    def stop_in_the_second(fold: Fold, epoch: int) -> Tensor:
+    def stop_in_the_second(fold: Fold, epoch: int) -> Generator[None, None, Tensor]:
         if epoch == 1:
             raise KeyboardInterrupt
-        return train_epoch(fold, epoch)
+        return (yield from train_epoch(fold, epoch))
 
     with monkeypatch.context() as changed:
         changed.setattr(Fold, "train_epoch", stop_in_the_second)
-        stopped = inside("train", "concepts", "--out", "early")
+        stopped = inside("train", "concepts", "--out", "early", "--epochs", "2")
     assert stopped.returncode == 130
     assert stopped.stderr == (
-        "dmte: interrupted after 1 of 40 epochs; continue from the last checkpoint with --resume\n"
+        "dmte: interrupted after 1 of 2 epochs; continue from the last checkpoint with --resume\n"
+    )
+    # The step sizes of the first epoch depended on the number of epochs.
+    other = inside("train", "concepts", "--out", "early", "--resume", "--epochs", "3")
+    assert other.returncode == 2
+    assert (
+        "belongs to another run (epochs was 2, is 3); resume with the same values" in other.stderr
     )
     done = inside("train", "concepts", "--out", "early", "--resume", "--epochs", "2")
     assert "1 epochs in" in done.stdout

@@ -147,9 +147,9 @@ STORED_MODELS = MappingProxyType(
 INTERRUPTED = MappingProxyType(
     {
         "recommended": (
-            ("--dim", "16", "--min-count", "3", "--patience", "100000"),
+            ("--dim", "16", "--min-count", "3", "--patience", "100000", "--epochs", "60"),
             ("--checkpoint-every", "6"),
-            ("--epochs", "10"),
+            (),
         ),
         "paper": (
             ("--recipe", "paper", "--dim", "8", "--min-count", "4", "--seed", "4"),
@@ -158,7 +158,11 @@ INTERRUPTED = MappingProxyType(
         ),
     }
 )
-"""Options of trainings that were killed, when they wrote a checkpoint, and where they end."""
+"""Options of trainings that were killed, when they wrote a checkpoint, and where they end.
+
+A killed training has 100,000 epochs, unless its options have another number: the step sizes of the
+recommended recipe depend on it, and so it must be the same in the end.
+"""
 QUESTIONS = MappingProxyType(
     {
         "similar": ("similar", "{model}", "--vertex", "b-tree", "-k", "5"),
@@ -302,8 +306,9 @@ def write_interrupted() -> None:
     """Kill trainings after their first checkpoint, keep it, and store what it leads to."""
     for name, (options, every, _) in INTERRUPTED.items():
         with TemporaryDirectory() as folder, chdir(folder):
-            words = ("train", "concepts", "--out", name, "--quiet", "--epochs", "100000")
-            run = subprocess.Popen([sys.executable, "-m", "dmte", *words, *options, *every])
+            words = ("train", "concepts", "--out", name, "--quiet")
+            many = () if "--epochs" in options else ("--epochs", "100000")
+            run = subprocess.Popen([sys.executable, "-m", "dmte", *words, *options, *every, *many])
             try:
                 while not Path(f"{name}.checkpoint", "README.md").exists():  # The last file.
                     time.sleep(0.002)

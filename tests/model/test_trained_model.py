@@ -11,6 +11,8 @@ from dmte.errors import ConfigError, StorageError
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.recipes import VARIANTS
+from dmte.storage.codec import decode_json, encode_json
+from dmte.storage.folder import read_parts, write_parts
 from dmte.training.method import DmteMethod
 
 
@@ -30,6 +32,18 @@ def test_a_model_survives_saving_and_loading(trained: TrainedModel, tmp_path: Pa
     assert torch.equal(loaded.embedding.vectors, trained.embedding.vectors)
     assert loaded.history == trained.history
     assert [record.epoch for record in loaded.history] == [1, 2]
+    assert torch.equal(loaded.embed_text("w1x3 w2x2"), trained.embed_text("w1x3 w2x2"))
+
+
+def test_a_model_of_an_earlier_version_loads(trained: TrainedModel, tmp_path: Path) -> None:
+    trained.save(tmp_path / "model")
+    parts = read_parts(tmp_path / "model")
+    config = decode_json(parts["config.json"])
+    for name in ("share_negatives", "round_edges", "decay", "softmax_weight"):
+        del config["settings"][name]
+    write_parts(tmp_path / "model", parts | {"config.json": encode_json(config)})
+    loaded = TrainedModel.load(tmp_path / "model")
+    assert loaded.settings == trained.settings
     assert torch.equal(loaded.embed_text("w1x3 w2x2"), trained.embed_text("w1x3 w2x2"))
 
 

@@ -9,14 +9,16 @@ from torch.nn.functional import normalize
 
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
+from dmte.recipes import PAPER
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
-from dmte.training.edges import step_sizes
+from dmte.training.edges import even_parts, step_sizes
 from dmte.training.fold import Fold
 from dmte.training.objective import Scores, ranking_losses
 from dmte.training.run import TrainingRun
 
 SETTINGS = Settings(dim=16, folds=1, num_negatives=20, word_dropout=0.0, word_weights=False)
+LEARNED = Settings(encoder="word-average", dim=8)
 
 
 def network(*, directed: bool) -> TextualNetwork:
@@ -40,6 +42,7 @@ def dense_transition(fold: Fold, hidden: Tensor) -> Tensor:
 
 
 def dense_vectors(fold: Fold, transition: Tensor) -> Tensor:
+    """Return the rows of Σ_h λ_h P^h X at length 1, with a gradient if X has one."""
     encoder = fold.model.encoder
     hops = [encoder(encoder.prepare(fold._words)).double()]
     for _ in range(3):
@@ -49,13 +52,15 @@ def dense_vectors(fold: Fold, transition: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize("directed", [False, True])
+@pytest.mark.parametrize("word_weights", [False, True], ids=["fixed X", "word weights"])
 @pytest.mark.parametrize("many", [0.0, 2.0], ids=["all rows", "rows of the round"])
 def test_the_first_step_of_a_round_has_the_loss_of_the_formula(
-    monkeypatch: pytest.MonkeyPatch, many: float, *, directed: bool
+    monkeypatch: pytest.MonkeyPatch, many: float, *, directed: bool, word_weights: bool
 ) -> None:
     """Negatives have no edge with the end of an edge, not even a hidden one."""
     monkeypatch.setattr("dmte.training.rounds.MANY", many)
-    run = TrainingRun(network(directed=directed), replace(SETTINGS, batch_size=10), seed=0)
+    settings = replace(SETTINGS, batch_size=10, word_weights=word_weights)
+    run = TrainingRun(network(directed=directed), settings, seed=0)
     fold = run.folds[0]
     hidden = torch.arange(20)
     vectors = dense_vectors(fold, dense_transition(fold, hidden))
@@ -71,12 +76,43 @@ def test_the_first_step_of_a_round_has_the_loss_of_the_formula(
                 negative[row, column] = -torch.inf
                 num_masked += 1
     assert num_masked > 0
-    slow = ranking_losses(
-        Scores(positive[None], negative[None]), torch.ones(len(positive)).double(), 10.0
-    )
+    scores = Scores(positive[None], negative[None])
+    slow = ranking_losses(scores, torch.ones(len(positive)).double(), 10.0, softmax_weight=0.3)
+    expected = gradient_of_words(fold, slow) if word_weights else None
     found, weight = next(fold.train_round(hidden, generator_for(0, "test")))
     assert weight == len(positive)
-    torch.testing.assert_close(found.double(), slow, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(found.double(), slow.detach(), rtol=1e-5, atol=1e-6)
+    if expected is not None:
+        found_gradient = fold.model.encoder.get_parameter("emphasis").grad
+        torch.testing.assert_close(found_gradient, expected, rtol=1e-3, atol=1e-6)
+
+
+def gradient_of_words(fold: Fold, loss: Tensor) -> Tensor:
+    """Return the gradient of a loss for the logarithms of the word weights."""
+    emphasis = fold.model.encoder.get_parameter("emphasis")
+    (gradient,) = torch.autograd.grad(loss.sum(), emphasis)
+    assert gradient.any()
+    return gradient
+
+
+def test_word_weights_take_a_step_per_round_and_filters_a_step_per_batch() -> None:
+    settings = replace(SETTINGS, batch_size=7, word_weights=True)
+    fold = TrainingRun(network(directed=False), settings, seed=0).folds[0]
+    num_rounds = 0
+    for _ in fold.train_epoch(0):
+        num_rounds += 1
+    steps = {
+        name: int(fold.optimizer.state[parameter]["step"])
+        for name, parameter in fold.model.named_parameters()
+    }
+    rounds = even_parts(torch.arange(len(fold.edges)), fold.sizes.round)
+    num_batches = sum(len(even_parts(hidden, 7)) for hidden in rounds)
+    assert len(rounds) == num_rounds < num_batches
+    assert steps == {
+        "encoder.emphasis": num_rounds,
+        "convolution.filters": num_batches,
+        "mixing.matrix": num_batches,
+    }
 
 
 def test_a_round_of_small_steps_scores_every_hidden_edge_once() -> None:
@@ -90,14 +126,18 @@ def test_a_round_of_small_steps_scores_every_hidden_edge_once() -> None:
     ("settings", "number", "expected"),
     [
         (Settings(), 1, (1, 1, 1)),
+        (Settings(), 1001, (201, 201, 1001)),
+        (Settings(), 10_000, (500, 2000, 10_000)),
+        (Settings(), 10**6, (1024, 32_768, 32_768)),
         (Settings(batch_size=10), 1000, (10, 200, 1000)),
         (Settings(round_edges=50), 1000, (50, 50, 1000)),
         (Settings(round_edges=500), 1000, (200, 200, 1000)),
-        (Settings(hide_supervised=False), 1000, (1000, 131072, 1000)),
-        (Settings(encoder="word-average", dim=8), 1000, (200, 200, 1000)),
-        (Settings(encoder="word-average", dim=8), 10**6, (20000, 20000, 10**6)),
+        (Settings(hide_supervised=False), 1000, (256, 32_768, 1000)),
+        (LEARNED, 1000, (200, 200, 1000)),
+        (LEARNED, 10**6, (20_000, 20_000, 10**6)),
+        (PAPER, 1000, (1000, 1000, 1000)),
+        (PAPER, 10**6, (20_000, 10**6, 10**6)),
     ],
 )
 def test_sizes_of_steps(settings: Settings, number: int, expected: tuple[int, ...]) -> None:
-    found = step_sizes(settings, number)
-    assert (min(found.batch, number), found.round, found.epoch) == expected
+    assert step_sizes(settings, number) == expected

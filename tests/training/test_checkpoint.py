@@ -15,6 +15,7 @@ from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, StorageError, TrainingError
 from dmte.network import TextualNetwork, read_network
 from dmte.recipes import PAPER
+from dmte.settings import Settings
 from dmte.storage.codec import decode_json
 from dmte.storage.folder import read_parts
 from dmte.training import checkpoint
@@ -69,6 +70,35 @@ def test_a_resumed_run_may_have_more_epochs(planted: TextualNetwork, tmp_path: P
     save_checkpoint(run, tmp_path / "checkpoint")
     resumed = load_checkpoint(tmp_path / "checkpoint", planted, SMALL, seed=0)
     assert torch.equal(finish(resumed), DmteMethod(SMALL).fit(planted, seed=0).vectors)
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("stop", [1, 2])
+def test_the_recommended_recipe_resumes_to_the_same_bits(
+    planted: TextualNetwork, tmp_path: Path, stop: int
+) -> None:
+    """Step sizes, word weights and the turns of three folds included."""
+    settings = Settings(dim=16, epochs=4)
+    run = TrainingRun(planted, settings, seed=1)
+    reports = run.epochs()
+    while next(reports).epoch < stop:
+        pass
+    save_checkpoint(run, tmp_path / "checkpoint")
+    resumed = load_checkpoint(tmp_path / "checkpoint", planted, settings, seed=1)
+    assert torch.equal(finish(resumed), finish(run))
+
+
+@pytest.mark.parametrize("epochs", [2, 5])
+def test_a_run_with_decreasing_step_sizes_keeps_its_number_of_epochs(
+    planted: TextualNetwork, tmp_path: Path, epochs: int
+) -> None:
+    settings, folder = replace(SMALL, decay=True, epochs=3), tmp_path / "checkpoint"
+    save_checkpoint(TrainingRun(planted, settings, seed=0), folder)
+    with pytest.raises(
+        ConfigError, match=rf"another run \(epochs was 3, is {epochs}\); resume with"
+    ):
+        load_checkpoint(folder, planted, replace(settings, epochs=epochs), seed=0)
+    assert load_checkpoint(folder, planted, settings, seed=0).epoch == 0
 
 
 def test_another_run_raises_with_the_differences(planted: TextualNetwork, tmp_path: Path) -> None:
@@ -141,7 +171,8 @@ def test_a_killed_training_resumes_to_the_same_model(
 ) -> None:
     """Through the command line: killed in mid-epoch, continued with --resume."""
     monkeypatch.chdir(tmp_path)
-    options = ["--seed", "2", "--dim", "16", "--checkpoint-every", "5", "--quiet"]
+    # Without decay the number of epochs may change.
+    options = ["--seed", "2", "--dim", "16", "--checkpoint-every", "5", "--no-decay", "--quiet"]
     command = ["train", "concepts", *options]
     killed = subprocess.Popen(
         [sys.executable, "-m", "dmte", *command, "--out", "cut", "--epochs", "100000"]

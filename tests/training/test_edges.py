@@ -1,9 +1,22 @@
 """Training edges: renumbered, in both directions, and split from validation edges."""
 
+from dataclasses import replace
+
+import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dmte.network import TextualNetwork
-from dmte.training.edges import SupervisedEdges, sample_unlinked
+from dmte.recipes import PAPER
+from dmte.settings import Settings
+from dmte.training.edges import (
+    MAX_EPOCH_EDGES,
+    SupervisedEdges,
+    even_parts,
+    repeats_edges,
+    sample_unlinked,
+)
 from dmte.training.validation import split_validation
 
 
@@ -67,6 +80,27 @@ def test_out_degrees_are_the_row_sums_of_s() -> None:
         edges = SupervisedEdges.of(network)
         sums = torch.from_numpy(network.adjacency().sum(axis=1))
         torch.testing.assert_close(edges.out_degrees(), sums[edges.members])
+
+
+@given(number=st.integers(1, 400), size=st.integers(1, 120))
+def test_even_parts_have_all_numbers_once_and_nearly_equal_lengths(number: int, size: int) -> None:
+    numbers = torch.randperm(number, generator=torch.Generator().manual_seed(number))
+    parts = even_parts(numbers, size)
+    assert torch.equal(torch.cat(parts), numbers)
+    lengths = [len(part) for part in parts]
+    assert max(lengths) <= size
+    assert max(lengths) - min(lengths) <= 1
+    assert size * (len(parts) - 1) < number  # Fewer parts would be too long.
+
+
+@pytest.mark.parametrize("epochs", [1, 2, 8])
+def test_edges_are_repeated_if_all_epochs_have_more_than_there_are(epochs: int) -> None:
+    settings = Settings(epochs=epochs)
+    all_seen = epochs * MAX_EPOCH_EDGES
+    found = {number: repeats_edges(settings, number) for number in (1000, all_seen - 1, all_seen)}
+    assert found == {1000: epochs > 1, all_seen - 1: epochs > 1, all_seen: False}
+    # Every epoch of a learned encoder has all edges.
+    assert repeats_edges(replace(PAPER, epochs=2), 10**7)
 
 
 def test_a_validation_fraction_of_zero_holds_out_nothing(planted: TextualNetwork) -> None:

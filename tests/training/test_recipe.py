@@ -1,5 +1,7 @@
 """The recommended recipe: its parts against slow formulas, and when it learns."""
 
+from collections import deque
+from collections.abc import Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -23,6 +25,7 @@ from dmte.recipes import PAPER
 from dmte.settings import Settings
 from dmte.text import LearnedWeights, SpectralWords
 from dmte.training.auto_settings import auto_word_weights
+from dmte.training.edges import even_parts
 from dmte.training.fold import Fold
 from dmte.training.frozen_start import WIDTHS
 from dmte.training.method import DmteMethod
@@ -71,7 +74,8 @@ def test_filters_and_map_start_as_plain_diffusion(planted: TextualNetwork) -> No
     torch.testing.assert_close(mixed, features + 0.5 * (transition @ features))
 
 
-def test_the_ranking_loss_is_its_formula() -> None:
+@pytest.mark.parametrize("weight", [0.0, 0.3])
+def test_the_ranking_loss_is_its_formula(weight: float) -> None:
     generator = torch.Generator().manual_seed(0)
     scores = Scores(
         torch.randn(1, 4, generator=generator), torch.randn(1, 4, 3, generator=generator)
@@ -85,17 +89,36 @@ def test_the_ranking_loss_is_its_formula() -> None:
         ]
         ahead = torch.cat([scores.positive[0, edge, None], scores.negative[0, edge]])
         in_softmax = torch.log_softmax(10 * ahead, dim=0)[0]
-        slow -= float(weights[edge] * (sum(gains) / 3 + 0.3 * in_softmax))
-    found = ranking_losses(scores, weights, sharpness=10.0)
+        slow -= float(weights[edge] * (sum(gains) / 3 + weight * in_softmax))
+    found = ranking_losses(scores, weights, sharpness=10.0, softmax_weight=weight)
     assert float(found[0]) == pytest.approx(slow / 4.5, rel=1e-5)
+
+
+def test_what_is_not_a_negative_of_an_edge_is_not_in_its_loss() -> None:
+    generator = torch.Generator().manual_seed(0)
+    positive = torch.randn(1, 2, generator=generator)
+    negative = torch.randn(1, 2, 4, generator=generator)
+    negative[:, :, 3] = -torch.inf
+    masked, without = (
+        ranking_losses(Scores(positive, some), torch.ones(2), 10.0, softmax_weight=0.3)
+        for some in (negative, negative[:, :, :3])
+    )
+    # The mean over negatives counts those that are masked.
+    pairwise, fewer = (
+        ranking_losses(Scores(positive, some), torch.ones(2), 10.0)
+        for some in (negative, negative[:, :, :3])
+    )
+    torch.testing.assert_close(pairwise, 3 / 4 * fewer)
+    torch.testing.assert_close(masked - pairwise, without - fewer)
 
 
 def test_it_starts_from_diffused_texts_and_keeps_the_start_if_learning_does_not_help(
     topics: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def forget(fold: Fold, _: int) -> Tensor:
+    def forget(fold: Fold, _: int) -> Generator[None, None, Tensor]:
         for parameter in fold.model.parameters():
             parameter.data.zero_()
+        yield
         return torch.ones(1)
 
     monkeypatch.setattr(Fold, "train_epoch", forget)
@@ -220,11 +243,44 @@ def test_every_fold_has_its_own_word_weights(topics: TextualNetwork) -> None:
     run, alone = (TrainingRun(topics, settings, seed=0) for _ in range(2))
     for _ in run.epochs():
         pass
-    alone.folds[1].train_epoch(0)
+    deque(alone.folds[1].train_epoch(0), maxlen=0)
     first, second = map(emphasis_of, run.folds)
     assert not torch.equal(first, second)
     assert torch.equal(second, emphasis_of(alone.folds[1]))
     assert not emphasis_of(alone.folds[0]).any()
+
+
+def test_step_sizes_fall_linearly_to_zero_over_all_epochs(topics: TextualNetwork) -> None:
+    settings = Settings(dim=16, folds=1, epochs=3)
+    decays, constant = (
+        TrainingRun(topics, replace(settings, decay=decay), seed=0).folds[0]
+        for decay in (True, False)
+    )
+    rates = [group.rate for group in constant.optimizer.groups]
+    seen, scales = 0, []
+    for epoch in range(3):
+        rounds = constant.train_epoch(epoch)
+        order = torch.randperm(len(decays.edges), generator=decays._generator("order", epoch))
+        parts = even_parts(order, decays.sizes.round)
+        shrunk = decays.train_epoch(epoch)
+        for part in parts:
+            left = 1 - seen / (3 * len(decays.edges))
+            seen += len(part)
+            for group, rate in zip(constant.optimizer.groups, rates, strict=True):
+                group.rate = rate * left
+            next(rounds)
+            next(shrunk)
+            scales.append(decays.optimizer.scale)
+            assert constant.optimizer.scale == 1
+        assert next(rounds, None) is next(shrunk, None) is None
+    assert scales == pytest.approx([1 - number / 15 for number in range(15)], abs=0.002)
+    for name, found in decays.parameters().items():
+        torch.testing.assert_close(found, constant.parameters()[name])
+
+
+def test_the_step_sizes_of_the_paper_do_not_decay(topics: TextualNetwork) -> None:
+    run = TrainingRun(topics, replace(PAPER, dim=8, epochs=2), seed=0)
+    assert [run.folds[0].optimizer.scale for _ in run.epochs()] == [1, 1]
 
 
 def test_filters_m_and_word_weights_have_their_own_step_sizes(

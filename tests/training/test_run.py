@@ -19,6 +19,11 @@ from dmte.training.method import DmteMethod
 from dmte.training.run import TrainingRun
 
 SMALL = replace(PAPER, dim=16, epochs=6, batch_size=64)
+RATES = {
+    name: f"a {name}_rate below {getattr(Settings(), f'{name}_rate'):g}"
+    for name in ("learning", "mixing_learning", "word_learning")
+}
+"""Advice about the step sizes of the recommended recipe."""
 
 
 def digest_of(network: TextualNetwork, settings: Settings, seed: int = 0) -> list[float]:
@@ -211,16 +216,15 @@ def test_parameters_that_overflow_in_the_last_step_raise(planted: TextualNetwork
         (PAPER, "a learning_rate below 0.003"),
         (
             Settings(word_weights=False),
-            "a learning_rate below 0.01 or a mixing_learning_rate below 0.001",
+            f"{RATES['learning']} or {RATES['mixing_learning']}",
         ),
         (
             Settings(word_weights=True),
-            "a learning_rate below 0.01, a mixing_learning_rate below 0.001 "
-            "or a word_learning_rate below 0.1",
+            f"{RATES['learning']}, {RATES['mixing_learning']} or {RATES['word_learning']}",
         ),
         (
             Settings(word_weights=False, text_diffusion=False),
-            "a mixing_learning_rate below 0.001",
+            RATES["mixing_learning"],
         ),
     ],
     ids=["paper", "mixing", "words", "mixing alone"],

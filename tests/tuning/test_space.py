@@ -10,6 +10,9 @@ from dmte.recipes import RECIPES
 from dmte.settings import WORD_SETTINGS, Settings
 from dmte.tuning.space import OPEN, SPACE, Choice, Space, Whole
 
+NUMBERS = {"word_dropout", "softmax_weight"}
+"""Choices that no other setting depends on."""
+
 
 @pytest.fixture(params=["words", "features"])
 def space(request: pytest.FixtureRequest) -> Space:
@@ -18,12 +21,16 @@ def space(request: pytest.FixtureRequest) -> Space:
 
 def test_every_searched_name_is_a_setting_or_maps_to_one(space: Space) -> None:
     known = {setting.name for setting in fields(Settings)}
-    assert set(space.ranges) - known == {"recipe", "hops", "decay"}
+    assert set(space.ranges) - known == {"recipe", "hops", "hop_decay"}
 
 
 @pytest.mark.medium
 def test_every_combination_of_choices_is_settings(space: Space) -> None:
-    choices = {n: kind.options for n, kind in space.ranges.items() if isinstance(kind, Choice)}
+    choices = {
+        name: kind.options
+        for name, kind in space.ranges.items()
+        if isinstance(kind, Choice) and name not in NUMBERS
+    }
     start = space.point_of("paper")
     for options in itertools.product(*choices.values()):
         point = start | dict(zip(choices, options, strict=True))
@@ -33,6 +40,22 @@ def test_every_combination_of_choices_is_settings(space: Space) -> None:
         for name in set(choices) & set(WORD_SETTINGS):
             expected = None if point[name] == OPEN else point[name]
             assert getattr(found, name) is (expected if found.encoder == "spectral" else False)
+
+
+@pytest.mark.parametrize("name", sorted(NUMBERS))
+def test_a_number_may_be_open(name: str) -> None:
+    kind, default = SPACE.ranges[name], SPACE.point_of("recommended")
+    assert isinstance(kind, Choice)
+    assert default[name] == OPEN
+    for option in kind.options:
+        found = getattr(SPACE.settings_of(default | {name: option}), name)
+        assert found == (None if option == OPEN else option)
+
+
+def test_negatives_are_searched_if_they_are_shared() -> None:
+    for recipe, expected in (("recommended", 300), ("paper", RECIPES["paper"].num_negatives)):
+        point = SPACE.point_of(recipe) | {"num_negatives": 300}
+        assert SPACE.settings_of(point).num_negatives == expected
 
 
 @pytest.mark.parametrize("end", ["low", "high"])

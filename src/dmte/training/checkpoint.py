@@ -7,7 +7,7 @@ generator is stored. Tables are stored undivided, so a group of any size can res
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,8 @@ def load_checkpoint(
 ) -> TrainingRun:
     """Return the run stored in ``folder``, ready to resume with a group of any size.
 
-    All settings except ``epochs`` must be those that the run was started with.
+    All settings must be those that the run was started with. ``epochs`` may differ without
+    ``decay``; with it, the number of epochs determines the step sizes.
 
     Raises:
         StorageError: The folder has no checkpoint, or it is damaged.
@@ -201,9 +202,9 @@ def _axis(model: DiffusionMaps, name: str, table: Tensor) -> int | None:
 
 
 def _paired(stored: Settings, given: Settings) -> dict[str, tuple[object, object]]:
-    """Return the stored and the given value of every setting except the number of epochs."""
-    before, now = stored.to_dict(), replace(given, epochs=stored.epochs).to_dict()
-    return {name: (before[name], now[name]) for name in before}
+    """Return the stored and the given value of every setting that must be the same."""
+    before, now = stored.to_dict(), given.to_dict()
+    return {name: (before[name], now[name]) for name in before if name != "epochs" or stored.decay}
 
 
 def _check_same_run(folder: Path, **pairs: tuple[object, object]) -> None:

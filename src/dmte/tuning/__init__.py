@@ -4,7 +4,7 @@ A split holds out a fifth of the edges, the tuning edges. A trial trains on the 
 validation edges for early stopping. Its score is the AUC on the tuning edges, averaged over splits;
 a trial whose first split is below the median of earlier trials skips the others. Trial 0 is the
 recommended recipe, trial 1 the paper's; the next change one thing about trial 0, and then optuna's
-TPE proposes. λ_h = decay^h gives the hop weights.
+TPE proposes. λ_h = hop_decay^h gives the hop weights.
 
 The best of many noisy scores is biased upwards. So the best trial and the default are trained again
 on fresh splits, and the default stays unless there

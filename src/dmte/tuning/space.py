@@ -1,9 +1,10 @@
 """The search space: names of settings and their ranges.
 
-λ_h = decay^h, so the number of hops H and one number give the hop weights. A recipe supplies the
-settings outside the space: the encoder, the number of epochs, early stopping. If vertices have
-features, every recipe reads those, and settings of words are dropped. Letters and word weights
-apply to the spectral encoder only; with others they are switched off.
+λ_h = hop_decay^h, so the number of hops H and one number give the hop weights. A recipe supplies
+the settings outside the space: the encoder, the number of epochs, the decay of step sizes, early
+stopping. If vertices have features, every recipe reads those, and settings of words are dropped.
+Letters and word weights apply to the spectral encoder only; with others they are switched off. The
+number of negatives is searched if they are shared, since a set for each edge takes more time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,13 +20,15 @@ DEFAULT = "recommended"
 OPEN, FIXED_DIM = "open", 200  # Stands for None, and the width if it cannot be None.
 TEXT_SETTINGS = frozenset({*WORD_SETTINGS, "word_dropout"})
 """Settings without effect if there are no words."""
+MAY_BE_OPEN = (*WORD_SETTINGS, "word_dropout", "softmax_weight")
+"""Settings besides ``dim`` whose None is a choice."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
     """One of several values."""
 
-    options: tuple[str | int | bool, ...]
+    options: tuple[str | float | bool, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ Range = Choice | Between | Whole
 class Space:
     """Recipes, the ranges to search, and the changes to try first.
 
-    >>> SPACE.settings_of(SPACE.point_of("paper") | {"hops": 3, "decay": 0.5}).hop_weights
+    >>> SPACE.settings_of(SPACE.point_of("paper") | {"hops": 3, "hop_decay": 0.5}).hop_weights
     (1.0, 0.5, 0.25)
     """
 
@@ -72,14 +75,16 @@ class Space:
         """
         values = dict(point)
         start = self.recipes[values.pop("recipe")]
-        decay = values.pop("decay")
+        decay = values.pop("hop_decay")
         weights = tuple(round(decay**hop, 4) for hop in range(values.pop("hops")))
         if values["dim"] == OPEN:
             is_open = replace(start, structure=values["structure"], dim=FIXED_DIM).is_text_only
             values["dim"] = None if is_open else FIXED_DIM
-        values |= {name: None for name in WORD_SETTINGS if values.get(name) == OPEN}
+        values |= {name: None for name in MAY_BE_OPEN if values.get(name) == OPEN}
         if not start.encoder_traits.has_word_settings:
             values |= {name: False for name in WORD_SETTINGS if name in values}
+        if not start.share_negatives:
+            values["num_negatives"] = start.num_negatives
         for name in ("learning_rate", "mixing_learning_rate", "sharpness", "noise_power"):
             values[name] = float(f"{values[name]:.3g}")  # More digits are noise.
         return replace(start, hop_weights=weights, **values)
@@ -91,8 +96,8 @@ class Space:
         point = {name: getattr(settings, name) for name in self.ranges if hasattr(settings, name)}
         # The decay that leads from the first weight to the last.
         decay = (weights[-1] / weights[0]) ** (1 / (len(weights) - 1)) if len(weights) > 1 else 1.0
-        point |= {"recipe": recipe, "decay": round(decay, 4)}
-        left_open = ("dim", *WORD_SETTINGS)
+        point |= {"recipe": recipe, "hop_decay": round(decay, 4)}
+        left_open = ("dim", *MAY_BE_OPEN)
         point |= {name: OPEN for name in left_open if getattr(settings, name) is None}
         return {name: _inside(point[name], kind) for name, kind in self.ranges.items()}
 
@@ -117,10 +122,10 @@ SPACE = Space(
         {
             "recipe": Choice(tuple(RECIPES)),
             "hops": Whole(1, 6),
-            "decay": Between(0.1, 1.0),
+            "hop_decay": Between(0.1, 1.0),
             "dim": Choice((OPEN, 64, 128, 200, 256, 512)),
-            "learning_rate": Between(0.0005, 0.1, log=True),
-            "mixing_learning_rate": Between(0.0001, 0.01, log=True),
+            "learning_rate": Between(0.001, 0.2, log=True),
+            "mixing_learning_rate": Between(0.0001, 0.02, log=True),
             "transition": Choice(("symmetric", "walk")),
             "activation": Choice(("none", "tanh")),
             "mixing": Choice((False, True)),
@@ -128,20 +133,22 @@ SPACE = Space(
             "structure": Choice((False, True)),
             "loss": Choice(("ranking", "pointwise")),
             "sharpness": Between(2.0, 40.0, log=True),
+            "softmax_weight": Choice((OPEN, 0.0, 0.1, 0.3, 1.0)),
             "num_negatives": Whole(16, 512, log=True),
             "noise_power": Between(0.0, 1.0),
             "letters": Choice((OPEN, False, True)),
             "word_weights": Choice((OPEN, False, True)),
-            "word_dropout": Between(0.0, 0.8),
+            "word_dropout": Choice((OPEN, 0.0, 0.25, 0.5, 0.75)),
             "hide_supervised": Choice((False, True)),
         }
     ),
     nearby=(
-        {"hops": 6, "decay": 0.8},
-        {"hops": 3, "decay": 0.4},
+        {"hops": 6, "hop_decay": 0.8},
+        {"hops": 3, "hop_decay": 0.4},
         {"num_negatives": 512},
         {"mixing_learning_rate": 0.003},
         {"sharpness": 20.0},
+        {"softmax_weight": 1.0},
         {"letters": True},
         {"word_weights": False},
         {"word_dropout": 0.0},
@@ -165,6 +172,6 @@ def _inside(value: Any, kind: Range) -> Any:
     if value in kind.options:
         return value
     return min(
-        (option for option in kind.options if isinstance(option, int)),
+        (option for option in kind.options if isinstance(option, int | float)),
         key=lambda option: abs(option - value),
     )

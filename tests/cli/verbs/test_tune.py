@@ -24,6 +24,7 @@ from dmte.network import TextualNetwork, write_folder
 from dmte.network.synthetic import PlantedTopics
 from dmte.settings import Settings
 from dmte.tuning import Check, Outcome, Trial, search
+from dmte.tuning.space import MAY_BE_OPEN
 from run_pages import Command, parse_page
 
 pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")
@@ -89,7 +90,7 @@ def test_training_reads_tuned_settings(
     code, out, error = answer(*train, "--epochs", "2", "--dim", "32")
     assert code == 0, error
     trained = json.loads(out)["settings"]
-    left_open = ("letters", "word_weights", "structure_share", "degree_power")
+    left_open = (*MAY_BE_OPEN, "structure_share", "degree_power")
     chosen = {name: trained[name] for name in left_open}
     assert trained == json.loads(tuned.stdout)["settings"] | {"epochs": 2, "dim": 32} | chosen
     # Left open by tuning, and chosen from the texts, the edges and the width.

@@ -49,7 +49,11 @@ def train(
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Resume from the checkpoint of an interrupted run.")
+        bool,
+        typer.Option(
+            "--resume",
+            help="Resume from the checkpoint of an interrupted run, with the same settings.",
+        ),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Train even if memory seems insufficient.")
