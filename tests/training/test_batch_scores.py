@@ -1,5 +1,6 @@
 """Steps on hop tables and shared negatives, against dense formulas."""
 
+from collections import deque
 from dataclasses import replace
 
 import pytest
@@ -120,6 +121,35 @@ def test_a_round_of_small_steps_scores_every_hidden_edge_once() -> None:
     fold = run.folds[0]
     steps = list(fold.train_round(torch.arange(20), generator_for(0, "test")))
     assert [weight for _, weight in steps] == [14, 14, 12]
+
+
+def trained(fold: Fold, num_threads: int) -> dict[str, Tensor]:
+    """Return the parameters after a round of two steps."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(num_threads)
+    try:
+        deque(fold.train_round(torch.arange(40), generator_for(0, "test")), maxlen=0)
+        assert torch.get_num_threads() == num_threads
+    finally:
+        torch.set_num_threads(before)
+    return fold.parameters()
+
+
+@pytest.mark.parametrize("word_weights", [False, True], ids=["fixed X", "word weights"])
+def test_halves_of_a_step_have_its_gradient(
+    monkeypatch: pytest.MonkeyPatch, *, word_weights: bool
+) -> None:
+    """On two threads they have the bits of one, and together those of the whole up to rounding."""
+    settings = replace(SETTINGS, batch_size=20, word_weights=word_weights)
+    whole, one, two = (
+        TrainingRun(network(directed=False), settings, seed=0).folds[0] for _ in range(3)
+    )
+    expected = trained(whole, 1)
+    monkeypatch.setattr("dmte.training.batch_scores.SMALL_HALF", 10)
+    by_one, by_two = trained(one, 1), trained(two, 2)
+    for name, found in by_one.items():
+        torch.testing.assert_close(found, expected[name], rtol=1e-3, atol=1e-5)
+        assert torch.equal(found, by_two[name])
 
 
 @pytest.mark.parametrize(

@@ -140,21 +140,24 @@ class TrainedModel:
         Raises:
             StorageError: The folder has other contents or cannot be written.
         """
-        network, description = self.network, self.describe()
+        network = self.network
         labels = None if network.labels is None else [sorted(classes) for classes in network.labels]
+        # Before the vectors are encoded, since the JSON of all texts is large for a moment.
+        facts = self.describe()
+        texts = encode_json({"texts": list(network.texts), "labels": labels})
         parts = self.embedding.parts() | {
             "parameters.safetensors": encode_tensors(self.model.state_dict()),
             "vocabulary.json": encode_json(list(self.vocabulary.words)),
-            "texts.json": encode_json({"texts": list(network.texts), "labels": labels}),
+            "texts.json": texts,
             "edges.safetensors": encode_tensors(
                 {"edges": network.edges, "weights": network.edge_weights}
             ),
-            "config.json": encode_json(description),
+            "config.json": encode_json(facts),
             "history.json": encode_json(history_to_json(self.history)),
         }
         if network.features is not None:
             parts["features.safetensors"] = encode_tensors({"features": network.features})
-        write_parts(Path(folder), parts, card=_card(self, description))
+        write_parts(Path(folder), parts, card=_card(self, facts))
 
     def describe(self) -> dict[str, Any]:
         """Return the settings, the seed, the versions and the fingerprint of the network."""
