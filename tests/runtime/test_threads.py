@@ -1,12 +1,12 @@
 """Tasks that take turns on threads."""
 
 from collections.abc import Iterator
-from threading import Lock
+from threading import Barrier, Lock
 
 import pytest
 import torch
 
-from dmte.runtime.threads import run_in_turns
+from dmte.runtime.threads import run_in_turns, side_by_side
 
 
 @pytest.fixture
@@ -69,4 +69,25 @@ def test_an_error_in_a_task_reaches_the_caller() -> None:
 @pytest.mark.usefixtures("two_threads")
 def test_without_tasks_nothing_happens() -> None:
     run_in_turns([])
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_two_items_are_computed_at_once_with_one_thread_each() -> None:
+    both = Barrier(2, timeout=60)
+
+    def act(item: int) -> tuple[int, int]:
+        both.wait()
+        return item, torch.get_num_threads()
+
+    with side_by_side() as each:
+        assert each(act, [3, 4]) == [(3, 1), (4, 1)]
+    assert torch.get_num_threads() == 2
+
+
+@pytest.mark.usefixtures("two_threads")
+@pytest.mark.parametrize("wrong", [0, 1])
+def test_an_error_of_either_item_reaches_the_caller(wrong: int) -> None:
+    with pytest.raises(ZeroDivisionError), side_by_side() as each:
+        each(lambda item: 1 / item, [float(number != wrong) for number in range(2)])
     assert torch.get_num_threads() == 2

@@ -1,5 +1,6 @@
 """Steps on hop tables and shared negatives, against dense formulas."""
 
+from collections import deque
 from dataclasses import replace
 
 import pytest
@@ -122,17 +123,47 @@ def test_a_round_of_small_steps_scores_every_hidden_edge_once() -> None:
     assert [weight for _, weight in steps] == [14, 14, 12]
 
 
+def trained(fold: Fold, num_threads: int) -> dict[str, Tensor]:
+    """Return the parameters after a round of two steps."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(num_threads)
+    try:
+        deque(fold.train_round(torch.arange(40), generator_for(0, "test")), maxlen=0)
+        assert torch.get_num_threads() == num_threads
+    finally:
+        torch.set_num_threads(before)
+    return fold.parameters()
+
+
+@pytest.mark.parametrize("word_weights", [False, True], ids=["fixed X", "word weights"])
+def test_halves_of_a_step_have_its_gradient(
+    monkeypatch: pytest.MonkeyPatch, *, word_weights: bool
+) -> None:
+    """On two threads they have the bits of one, and together those of the whole up to rounding."""
+    settings = replace(SETTINGS, batch_size=20, word_weights=word_weights)
+    whole, one, two = (
+        TrainingRun(network(directed=False), settings, seed=0).folds[0] for _ in range(3)
+    )
+    expected = trained(whole, 1)
+    monkeypatch.setattr("dmte.training.batch_scores.SMALL_HALF", 10)
+    by_one, by_two = trained(one, 1), trained(two, 2)
+    for name, found in by_one.items():
+        torch.testing.assert_close(found, expected[name], rtol=1e-3, atol=1e-5)
+        assert torch.equal(found, by_two[name])
+
+
 @pytest.mark.parametrize(
     ("settings", "number", "expected"),
     [
         (Settings(), 1, (1, 1, 1)),
         (Settings(), 1001, (201, 201, 1001)),
-        (Settings(), 10_000, (500, 2000, 10_000)),
-        (Settings(), 10**6, (1024, 32_768, 32_768)),
+        (Settings(), 10_000, (512, 2000, 10_000)),
+        (Settings(), 16_000, (800, 3200, 16_000)),
+        (Settings(), 10**6, (1024, 20_480, 20_480)),
         (Settings(batch_size=10), 1000, (10, 200, 1000)),
         (Settings(round_edges=50), 1000, (50, 50, 1000)),
         (Settings(round_edges=500), 1000, (200, 200, 1000)),
-        (Settings(hide_supervised=False), 1000, (256, 32_768, 1000)),
+        (Settings(hide_supervised=False), 1000, (512, 20_480, 1000)),
         (LEARNED, 1000, (200, 200, 1000)),
         (LEARNED, 10**6, (20_000, 20_000, 10**6)),
         (PAPER, 1000, (1000, 1000, 1000)),

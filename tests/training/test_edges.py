@@ -68,6 +68,19 @@ def test_undirected_edges_count_both_ways_and_self_loops_once() -> None:
     assert sorted(pairs) == [(0, 1, 1.0), (1, 0, 1.0), (2, 2, 2.0)]
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_paired_edges_are_the_directed_ones_side_by_side(*, directed: bool) -> None:
+    edges = SupervisedEdges.of(network_of([[0, 1], [2, 2], [3, 2]], directed=directed))
+    first, second = edges.directed(torch.arange(3)), edges.paired(torch.arange(3))
+    pairs, paired = (
+        list(zip(some.source.tolist(), some.target.tolist(), some.weights.tolist(), strict=True))
+        for some in (first, second)
+    )
+    assert sorted(pairs) == sorted(paired)
+    if not directed:
+        assert [sorted(pair[:2]) for pair in paired] == [[0, 1], [0, 1], [2, 2], [2, 3], [2, 3]]
+
+
 def test_directed_edges_count_one_way() -> None:
     edges = SupervisedEdges.of(network_of([[1, 0], [0, 1]], directed=True))
     batch = edges.directed(torch.tensor([1]))

@@ -52,7 +52,8 @@ def train(
         bool,
         typer.Option(
             "--resume",
-            help="Resume from the checkpoint of an interrupted run, with the same settings.",
+            help="Resume from the checkpoint of an interrupted run; settings must be the same, "
+            "except --epochs with --no-decay.",
         ),
     ] = False,
     force: Annotated[
