@@ -189,7 +189,7 @@ class Settings:
     """Edges that one or more steps score while all are removed from P (``hide_supervised``). At
     most a fifth of all; P and the hop tables are computed again for every round. None uses a fifth,
     at most 20,480, if X is fixed, and otherwise the edges of one step."""
-    learning_rate: Rate = 0.02
+    learning_rate: Rate = 0.03
     """Step size of Adam. The paper does not state it; ``PAPER`` uses 0.003."""
     mixing_learning_rate: Rate = 0.002
     """Step size of Adam for the square matrix of the setting mixing."""
@@ -208,7 +208,7 @@ class Settings:
     structure half."""
     validate_every: Count = 1
     """Epochs between two evaluations on the validation edges."""
-    patience: Count = 4
+    patience: Count = 8
     """Evaluations without a better validation AUC before training stops."""
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from safetensors.torch import save
 
 from dmte.errors import StorageError
 from dmte.storage.codec import (
@@ -33,6 +34,15 @@ def test_tensors_come_back_as_they_were() -> None:
         torch.testing.assert_close(unpacked[name], tensor.detach(), rtol=0, atol=0)
         assert unpacked[name].is_contiguous()
         unpacked[name].zero_()  # what was read may be trained on
+
+
+def test_tensors_have_the_bytes_of_safetensors() -> None:
+    kinds = ("bool", "uint8", "int8", "int16", "float16", "bfloat16", "int32", "float32")
+    named = [*kinds, "float64", "int64"]
+    tensors = {f"é {kind}": torch.ones(3, 2).to(getattr(torch, kind)) for kind in named}
+    tensors |= {"scalar": torch.tensor(7), "empty": torch.empty(0, 3), "a": torch.zeros(5)}
+    assert encode_tensors(tensors) == save(tensors)
+    assert encode_tensors({}) == save({})
 
 
 def test_equal_tensors_give_equal_bytes() -> None:
