@@ -146,7 +146,7 @@ SPACE = Space(
         {"hops": 6, "hop_decay": 0.8},
         {"hops": 3, "hop_decay": 0.4},
         {"num_negatives": 512},
-        {"mixing_learning_rate": 0.003},
+        {"mixing_learning_rate": 0.006},
         {"sharpness": 20.0},
         {"softmax_weight": 1.0},
         {"letters": True},
@@ -155,7 +155,7 @@ SPACE = Space(
         {"mixing": False},
         {"transition": "walk"},
         {"structure": True, "dim": 512},
-        {"learning_rate": 0.03, "noise_power": 0.75},
+        {"learning_rate": 0.06, "noise_power": 0.75},
     ),
 )
 """The space of a search that reads texts."""
