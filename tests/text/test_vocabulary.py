@@ -295,3 +295,21 @@ def test_making_the_bag_of_words_does_not_modify_the_texts() -> None:
     texts.bag_of_words()
     assert torch.equal(texts.tokens, tokens)
     assert torch.equal(texts.offsets, offsets)
+
+
+@pytest.mark.parametrize("blocks", [1, 3, 100])
+def test_words_are_counted_in_blocks_as_in_one(
+    monkeypatch: pytest.MonkeyPatch, blocks: int
+) -> None:
+    numbers = np.random.default_rng(0)
+    texts = [
+        " ".join(numbers.choice(list("abcde"), size=length)) for length in (0, 3, 500, 1, 0, 40, 0)
+    ]
+    encoded = tokenized(texts)[1]
+    monkeypatch.setattr("dmte.text.vocabulary.BLOCK_TOKENS", 600 // blocks)
+    slow = [[text.split().count(word) for word in "abcde"] for text in texts]
+    assert encoded.word_counts().toarray().tolist() == slow
+
+
+def test_no_texts_have_no_word_counts() -> None:
+    assert tokenized([])[1].word_counts().shape == (0, 0)

@@ -75,12 +75,13 @@ class TokenizedTexts:
     def word_counts(self) -> sp.csr_array:
         """Return the number of times every word occurs in every text."""
         bounds, size = self.offsets.numpy(), max(1, self.vocabulary_size)
-        columns, counts, ends = [], [], [np.zeros(1, np.int64)]
+        columns, counts = [np.empty(0, np.int32)], [np.empty(0, np.int32)]
+        ends = [np.zeros(1, np.int64)]
         # A few texts at a time, so that their words fit into the caches of the processor.
         num_blocks = 1 + len(self.tokens) // BLOCK_TOKENS
         edges = np.searchsorted(bounds, np.linspace(0, len(self.tokens), num_blocks + 1))
         edges[0], edges[-1] = 0, len(self)
-        for first, last in pairwise(edges.tolist()):
+        for first, last in pairwise(np.unique(edges).tolist()):  # A text may be several blocks.
             texts = np.repeat(np.arange(last - first), np.diff(bounds[first : last + 1]))
             pairs = texts * size + self.tokens[bounds[first] : bounds[last]].numpy()
             pairs.sort()

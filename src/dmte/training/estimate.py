@@ -137,10 +137,9 @@ def memory_bytes(
     width = settings.half if settings.dim is not None else max(WIDTHS)
     share = math.ceil(width / processes)
     peak = _of_rounds if settings.is_text_only else _of_propagation
-    return max(
-        # Rank zero computes the directions of all columns.
-        _of_start(sizes, settings, width) + num_local * BYTES_PER_TOKEN * sizes.tokens,
-        num_local * peak(sizes, settings, share),
+    return num_local * max(
+        _of_start(sizes, settings, share) + BYTES_PER_TOKEN * sizes.tokens,
+        peak(sizes, settings, share),
     )
 
 
