@@ -170,6 +170,7 @@ def _unchecked_types() -> Iterator[None]:
             "objective.text_text must be a number of",
         ),
         ({"objective": NO_WEIGHTS}, "objective must have a weight above 0"),
+        ({"batch_size": 9, "round_edges": 8}, "batch_size must be at most round_edges, 8, because"),
     ],
 )
 def test_invalid_settings_raise(change: dict[str, Any], message: str) -> None:

@@ -246,6 +246,11 @@ class Settings:
             "above 0",
         )
         yield (
+            (self.batch_size or 1) <= (self.round_edges or self.batch_size or 1),
+            f"batch_size must be at most round_edges, {self.round_edges}, because a round is "
+            f"divided into steps, not {self.batch_size}",
+        )
+        yield (
             any(astuple(self.objective)),
             f"objective must have a weight above 0: {self.objective}",
         )
