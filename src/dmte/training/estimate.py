@@ -168,7 +168,7 @@ def _of_rounds(sizes: Sizes, settings: Settings, width: int) -> int:
     scored = _distinct(2 * steps.batch + negatives, sizes.members)
     of_round = sizes.members + settings.hops * rows + (settings.hops + 9) * scored
     if sizes.auto_word_weights:  # Gradients of the hop tables and of the weighted directions.
-        of_round += 2 * settings.hops * sizes.members + 2 * sizes.words
+        of_round += settings.hops * sizes.members + 2 * sizes.words
     of_round = max(of_round, sizes.vertices) + settings.hops * judged
     at_end = 2 * sizes.vertices + sizes.words
     blocks = 3 * min(sizes.vertices * width, BLOCK_NUMBERS)
