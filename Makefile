@@ -31,7 +31,7 @@ demo: $(STAMP)  ## Train on the bundled network, show scores, neighbors and a pi
 quick: $(STAMP)  ## Run the tests that need no training: about a minute on two slow cores.
 	@$(PYTEST) -n auto --dist worksteal -m "not slow and not medium"
 
-test: $(STAMP)  ## Run all tests except the slow ones: about four minutes on two slow cores.
+test: $(STAMP)  ## Run all tests except the slow ones: two to four minutes on two cores.
 	@$(PYTEST) -n auto --dist worksteal -m "not slow"
 
 lowest: $(LOWEST)  ## Run the quick tests with the lowest versions that pyproject.toml allows.
