@@ -164,12 +164,12 @@ def _of_rounds(sizes: Sizes, settings: Settings, width: int) -> int:
     rows = _distinct(drawn, sizes.members)
     rows = sizes.members if rows > MANY * sizes.members or sizes.auto_word_weights else rows
     pairs = 2 * (sizes.validation_edges + max(sizes.validation_edges, NUM_NON_EDGES))
-    judged = _distinct(pairs, sizes.vertices) if sizes.validation_edges else 0
+    of_pairs = _distinct(pairs, sizes.vertices) if sizes.validation_edges else 0
     scored = _distinct(2 * steps.batch + negatives, sizes.members)
     of_round = sizes.members + settings.hops * rows + (settings.hops + 9) * scored
     if sizes.auto_word_weights:  # Gradients of the hop tables and of the weighted directions.
         of_round += settings.hops * sizes.members + 2 * sizes.words
-    of_round = max(of_round, sizes.vertices) + settings.hops * judged
+    of_round = max(of_round, sizes.vertices) + settings.hops * of_pairs
     at_end = 2 * sizes.vertices + sizes.words
     blocks = 3 * min(sizes.vertices * width, BLOCK_NUMBERS)
     scores = 16 * steps.batch * settings.num_negatives  # Of both directions, and their gradients.
