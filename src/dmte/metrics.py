@@ -86,8 +86,19 @@ def mean_ranks(
     [2.5]
     """
     own, others = _or(positive, -torch.inf).unsqueeze(1), _or(others, torch.inf)
-    above, ties = (others > own).double(), (others == own).double()
-    return 1 + (above + ties / 2).sum(dim=1)
+    above, ties = (others > own).sum(dim=1), (others == own).sum(dim=1)
+    return 1 + above + ties.double() / 2
+
+
+class FullRanks(NamedTuple):
+    """Ranks of hidden links among all vertices (``evaluation/full_ranking.py``)."""
+
+    among_others: Float[Tensor, " links"]
+    """Among the vertices without an edge to the ranked one."""
+    in_list: Float[Tensor, " links"]
+    """Among these and the other hidden neighbors."""
+    num_lists: int
+    """The number of ranked vertices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,6 +111,8 @@ class RankedEdges:
     """Pairs of each edge's source with other vertices."""
     is_paired: bool
     """Whether the AUC compares an edge with its own candidates, not with all non-edges."""
+    full: FullRanks | None = None
+    """Ranks among all vertices, if they were computed."""
 
     @property
     def ranks(self) -> Float[Tensor, " edges"]:
@@ -125,6 +138,23 @@ class RankedEdges:
         """Return the share of edges with a rank of at most 10."""
         return float((self.ranks <= NUM_HITS).double().mean())
 
+    def full_mrr(self) -> float | None:
+        """Return the mean of 1 / rank among all vertices."""
+        return None if self.full is None else float((1 / self.full.among_others).mean())
+
+    def full_hits_at_10(self) -> float | None:
+        """Return the share of links with a rank of at most 10 among all vertices."""
+        if self.full is None:
+            return None
+        return float((self.full.among_others <= NUM_HITS).double().mean())
+
+    def precision_at_10(self) -> float | None:
+        """Return the share of hidden links among the ten best of a vertex."""
+        if self.full is None:
+            return None
+        found = (self.full.in_list <= NUM_HITS).sum()
+        return float(found) / (NUM_HITS * self.full.num_lists)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
@@ -144,7 +174,7 @@ class Metric:
 class LinkMetric(Metric):
     """A metric of link prediction."""
 
-    compute: Callable[[RankedEdges], float]
+    compute: Callable[[RankedEdges], float | None]
 
 
 LINK_METRICS = {
@@ -152,6 +182,9 @@ LINK_METRICS = {
     "average_precision": LinkMetric(title="AP", compute=RankedEdges.average_precision),
     "mrr": LinkMetric(title="MRR", compute=RankedEdges.mrr),
     "hits_at_10": LinkMetric(title="Hits@10", compute=RankedEdges.hits_at_10),
+    "full_mrr": LinkMetric(title="MRR all", compute=RankedEdges.full_mrr),
+    "full_hits_at_10": LinkMetric(title="H@10 all", compute=RankedEdges.full_hits_at_10),
+    "precision_at_10": LinkMetric(title="P@10", compute=RankedEdges.precision_at_10),
 }
 """Every metric of link prediction by its name in results; the first leads the tables."""
 CLASS_METRICS = {"macro_f1": Metric(title="Macro-F1"), "micro_f1": Metric(title="Micro-F1")}

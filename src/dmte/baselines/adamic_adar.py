@@ -29,6 +29,11 @@ class SharedNeighbors:
         left, right = (self.linked[pairs[:, side].numpy()] for side in (0, 1))
         return torch.from_numpy(left.multiply(right) @ self.importance)
 
+    def score_rows(self, vertices: Int[Tensor, " some"]) -> Float[Tensor, "some vertices"]:
+        """Return the scores of these vertices with all vertices."""
+        weighted = self.linked[vertices.numpy()].multiply(self.importance)
+        return torch.from_numpy((sp.csr_array(weighted) @ self.linked.T).toarray())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdamicAdar:

@@ -31,6 +31,10 @@ class WordOverlap:
         left, right = (self.vectors[pairs[:, side].numpy()] for side in (0, 1))
         return torch.from_numpy(np.asarray(left.multiply(right).sum(axis=1)).ravel())
 
+    def score_rows(self, vertices: Int[Tensor, " some"]) -> Float[Tensor, "some vertices"]:
+        """Return the cosines of these texts with all texts."""
+        return torch.from_numpy((self.vectors[vertices.numpy()] @ self.vectors.T).toarray())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TfIdf:

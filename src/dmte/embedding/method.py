@@ -18,6 +18,14 @@ class PairScorer(Protocol):
 
 
 @runtime_checkable
+class RowScorer(Protocol):
+    """Scores vertices with all vertices at once, faster than pair by pair."""
+
+    def score_rows(self, vertices: Int[Tensor, " some"]) -> Float[Tensor, "some vertices"]:
+        """Return the scores of these vertices with every vertex."""
+
+
+@runtime_checkable
 class Method(Protocol):
     """Learns from a network to score its pairs; the fields are the settings."""
 

@@ -13,7 +13,7 @@ metric.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 import torch
@@ -23,7 +23,8 @@ from torch import Tensor
 from dmte.embedding.embedding import Embedding
 from dmte.embedding.method import PairScorer
 from dmte.errors import SplitError
-from dmte.metrics import LINK_METRICS, RankedEdges
+from dmte.evaluation.full_ranking import FullRanking, full_ranks_by_way
+from dmte.metrics import LINK_METRICS, FullRanks, RankedEdges
 from dmte.network import TextualNetwork
 from dmte.network.split import (
     Leaks,
@@ -69,6 +70,8 @@ class LinkTask:
     """The vertices r to rank the second end of every hidden edge against."""
     is_paired: bool
     """Whether the AUC compares an edge with its own candidates only, or with all non-edges."""
+    full: FullRanking | None = None
+    """Hidden edges to rank among all vertices, if they are."""
 
     def leaks(self) -> Leaks:
         """Count the hidden edges that training edges reveal; none if strict."""
@@ -80,12 +83,15 @@ class LinkTask:
 
     def evaluate(self, score: ScorePairs) -> LinkScores:
         """Return every metric of a scoring function."""
-        return self._metrics(*(score(pairs) for pairs in self._pairs()))
+        return self._metrics(None, *(score(pairs) for pairs in self._pairs()))
 
     def evaluate_ways(self, scorer: PairScorer) -> dict[str, LinkScores]:
         """Return every metric for each way a fitted method can score."""
         scores = [scores_by_way(scorer, pairs) for pairs in self._pairs()]
-        return {way: self._metrics(*(some[way] for some in scores)) for way in scores[0]}
+        full = full_ranks_by_way(scorer, self.full)
+        return {
+            way: self._metrics(full.get(way), *(some[way] for some in scores)) for way in scores[0]
+        }
 
     def _pairs(self) -> list[Int[Tensor, "pairs 2"]]:
         sources = self.edges[:, :1].expand_as(self.candidates)
@@ -94,13 +100,15 @@ class LinkTask:
 
     def _metrics(
         self,
+        full: FullRanks | None,
         edges: Float[Tensor, " edges"],
         non_edges: Float[Tensor, " edges"],
         others: Float[Tensor, " candidates"],
     ) -> LinkScores:
         candidates = others.view(self.candidates.shape)
-        ranked = RankedEdges(edges, non_edges, candidates, self.is_paired)
-        return LinkScores({name: metric.compute(ranked) for name, metric in LINK_METRICS.items()})
+        ranked = RankedEdges(edges, non_edges, candidates, self.is_paired, full)
+        found = {name: metric.compute(ranked) for name, metric in LINK_METRICS.items()}
+        return LinkScores({name: value for name, value in found.items() if value is not None})
 
 
 def scores_by_way(
@@ -122,7 +130,8 @@ def strict_task(network: TextualNetwork, train_fraction: float, seed: int) -> Li
     split = strict_split(network, train_fraction, generator)
     non_edges = draw_non_edges(network, len(split.hidden), generator)
     edges, candidates = draw_unlinked(network, split.hidden, NUM_CANDIDATES, generator)
-    return LinkTask(split.train, edges, non_edges, candidates, is_paired=False)
+    full = FullRanking.draw(split.train, split.hidden, seed)
+    return LinkTask(split.train, edges, non_edges, candidates, is_paired=False, full=full)
 
 
 def published_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:
@@ -133,7 +142,8 @@ def published_task(network: TextualNetwork, train_fraction: float, seed: int) ->
     """
     generator = generator_for(seed, "published split")
     split = published_split(network, train_fraction, generator)
-    return _paired_task(split.train, split.hidden, generator)
+    full = FullRanking.draw(split.train, split.hidden, seed)
+    return replace(_paired_task(split.train, split.hidden, generator), full=full)
 
 
 def every_edge_task(network: TextualNetwork, train_fraction: float, seed: int) -> LinkTask:
