@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dmte.metrics import auc, auc_difference_error, average_precision, mean_ranks
+from dmte.metrics import PairScores, auc, auc_difference_error, average_precision, mean_ranks
 
 # Few different values, so that most examples have ties.
 scores = st.lists(st.sampled_from([-2.5, -1.0, 0.0, 0.5, 3.0, 1e30]), min_size=1, max_size=12)
@@ -122,7 +122,7 @@ def test_the_error_of_a_difference_is_that_of_paired_placements() -> None:
     psi = [[[(p > n) + (p == n) / 2 for n in side[1]] for p in side[0]] for side in sides]
     delta = torch.tensor(psi[0]).double() - torch.tensor(psi[1]).double()
     variance = delta.mean(dim=1).var() / 7 + delta.mean(dim=0).var() / 9
-    found = auc_difference_error((sides[0][0], sides[0][1]), (sides[1][0], sides[1][1]))
+    found = auc_difference_error(PairScores(*sides[0]), PairScores(*sides[1]))
     assert found == pytest.approx(float(variance.sqrt()))
 
 
@@ -133,7 +133,7 @@ def test_the_error_of_a_difference_is_its_spread_over_new_samples() -> None:
     for _ in range(300):
         shared = torch.randn(2, 150, generator=draw)
         first, second = (shared + torch.randn(2, 150, generator=draw) for _ in "ab")
-        pair = [(scores[0] + 1, scores[1]) for scores in (first, second)]
-        found.append(auc(*pair[0]) - auc(*pair[1]))
+        pair = [PairScores(scores[0] + 1, scores[1]) for scores in (first, second)]
+        found.append(pair[0].auc() - pair[1].auc())
         errors.append(auc_difference_error(pair[0], pair[1]))
     assert sum(errors) / 300 == pytest.approx(float(torch.tensor(found).std()), rel=0.1)

@@ -19,10 +19,29 @@ NOISE = 2.0
 
 
 class PairScores(NamedTuple):
-    """Scores of edges and of pairs without an edge."""
+    """Scores of edges, of pairs without an edge, and of vertices that compete with an edge's end.
+
+    >>> scores = PairScores(torch.tensor([3.0]), torch.tensor([2.0]), torch.tensor([[4.0], [1.0]]))
+    >>> scores.auc(), scores.mrr()
+    (1.0, 0.75)
+    """
 
     edges: Float[Tensor, " edges"]
     non_edges: Float[Tensor, " non_edges"]
+    candidates: Float[Tensor, "ends candidates"] = torch.empty(0, 0)
+    """For the first edges (i, j), the scores of (i, r), and then those of (j, r), with other
+    vertices r; -∞ if r has an edge with the end."""
+
+    def auc(self) -> float:
+        """Return the AUC of the edges against the pairs without an edge."""
+        return auc(self.edges, self.non_edges)
+
+    def mrr(self) -> float:
+        """Return the mean of 1 / rank of the first edges' ends; 0 without candidates."""
+        if not self.candidates.numel():
+            return 0.0
+        own = self.edges[: len(self.candidates) // 2].repeat(2)
+        return float((1 / mean_ranks(own, self.candidates)).mean())
 
 
 def auc(positive: Float[Tensor, " positive"], negative: Float[Tensor, " negative"]) -> float:
@@ -40,8 +59,8 @@ def auc(positive: Float[Tensor, " positive"], negative: Float[Tensor, " negative
 
 
 def auc_difference_error(
-    first: tuple[Float[Tensor, " positive"], Float[Tensor, " negative"]],
-    second: tuple[Float[Tensor, " positive"], Float[Tensor, " negative"]],
+    first: PairScores,
+    second: PairScores,
 ) -> float:
     """Return the standard error of the difference of two AUCs on the same pairs.
 
@@ -49,13 +68,12 @@ def auc_difference_error(
     Both AUCs are means of placements, so with the differences δ of placements
     SE² = Var(δ positive) / #positive + Var(δ negative) / #negative (DeLong et al. 1988).
 
-    >>> scores = torch.tensor([3.0, 1.0]), torch.tensor([2.0, 1.0])
+    >>> scores = PairScores(torch.tensor([3.0, 1.0]), torch.tensor([2.0, 1.0]))
     >>> auc_difference_error(scores, scores)
     0.0
     """
-    differences = [
-        one - other for one, other in zip(_placements(*first), _placements(*second), strict=True)
-    ]
+    placements = [_placements(one.edges, one.non_edges) for one in (first, second)]
+    differences = [one - other for one, other in zip(*placements, strict=True)]
     return math.sqrt(sum(float(delta.var()) / len(delta) for delta in differences))
 
 

@@ -40,6 +40,7 @@ PAPER = Settings(
     folds=1,
     validate_every=5,
     patience=6,
+    favor="auc",
 )
 """The paper's word-average version."""
 

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from dmte.evaluation import strict_task
 from dmte.metrics import PairScores
-from dmte.model.assemble import DEGREE_UNIT, Assembly, degrees, length_products, scale_by_degree
+from dmte.model.assemble import DEGREE_UNIT, Assembly, degrees, scale_by_degree
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.network.synthetic import PlantedTopics
@@ -129,9 +129,14 @@ def test_the_smallest_of_equally_good_powers_is_chosen() -> None:
     assert choose_degree_power([]) == 0.0
 
 
-def test_length_products_are_products_of_both_lengths() -> None:
-    found = length_products(np.array([0.0, 3.0, 6.0]), torch.tensor([[0, 1], [1, 2]]))
-    assert found.tolist() == [2.0, 6.0]
+def test_a_power_may_win_pairs_and_lose_the_top_of_lists() -> None:
+    """An edge between hubs beats pairs by its length, but a longer hub beats it in its list."""
+    unit = PairScores(torch.full((20,), 0.5), torch.full((20,), 0.6), torch.full((40, 1), 0.4))
+    lengths = PairScores(torch.full((20,), 4.0), torch.full((20,), 1.0), torch.full((40, 1), 64.0))
+    assert choose_degree_power([(unit, lengths)], "auc") == 0.15
+    assert choose_degree_power([(unit, lengths)], "top") == 0.0
+    # AUC 0 and MRR 1 at 0; AUC 1 and MRR 1/2 at 0.15.
+    assert choose_degree_power([(unit, lengths)], "balanced") == 0.15
 
 
 @pytest.mark.medium

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from dmte.errors import ConfigError, MissingExtraError, StorageError, TrainingError
+from dmte.metrics import PairScores
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
 from dmte.training.run import TrainingRun
@@ -23,18 +24,16 @@ from dmte.tuning.space import SPACE
 pytest.importorskip("optuna", reason="tuning needs the extra dmte[tune]")
 UNTIL_OPTUNA = len(SPACE.first_points())
 
-Scores = tuple[Tensor, Tensor]
-
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trainings that take no time, and whose scores are a function of settings and split."""
 
-    def scores(self: Search, settings: Settings, split: int, deadline: float = 0) -> Scores:  # noqa: ARG001
+    def scores(self: Search, settings: Settings, split: int, deadline: float = 0) -> PairScores:  # noqa: ARG001
         salt = zlib.crc32(f"{settings} {split}".encode())
         noise = torch.Generator().manual_seed(salt)
         draws = torch.randn(2, 200, generator=noise)
-        return draws[0] + 2 + settings.hops / 20, draws[1]
+        return PairScores(draws[0] + 2 + settings.hops / 20, draws[1])
 
     monkeypatch.setattr(Search, "_scores", scores)
 
@@ -247,9 +246,9 @@ def test_time_for_the_fresh_splits_is_reserved(
     """A training takes a second: five trials of two splits, then five splits for two settings."""
     clock = Clock()
 
-    def scores(self: Search, settings: Settings, *_: Any) -> Scores:  # noqa: ARG001
+    def scores(self: Search, settings: Settings, *_: Any) -> PairScores:  # noqa: ARG001
         clock.now += 1.0
-        return torch.full((4,), float(settings != Settings())), torch.zeros(4)
+        return PairScores(torch.full((4,), float(settings != Settings())), torch.zeros(4))
 
     monkeypatch.setattr(search, "time", clock)
     monkeypatch.setattr(Search, "_scores", scores)
@@ -274,9 +273,9 @@ def test_a_trial_that_takes_too_long_is_dropped_and_its_time_counts(
 def test_a_failed_trial_is_recorded_but_a_failed_default_raises(
     planted: TextualNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(self: Search, settings: Settings, *_: Any) -> Scores:  # noqa: ARG001
+    def fail(self: Search, settings: Settings, *_: Any) -> PairScores:  # noqa: ARG001
         if settings == Settings():
-            return torch.ones(4), torch.zeros(4)
+            return PairScores(torch.ones(4), torch.zeros(4))
         raise TrainingError("the loss was no longer a finite number")
 
     monkeypatch.setattr(Search, "_scores", fail)
@@ -285,7 +284,7 @@ def test_a_failed_trial_is_recorded_but_a_failed_default_raises(
     assert [trial.problem is None for trial in trials] == [True] + [False] * (len(trials) - 1)
     assert made.outcome().settings == Settings()
 
-    def fail_always(self: Search, settings: Settings, *_: Any) -> Scores:  # noqa: ARG001
+    def fail_always(self: Search, settings: Settings, *_: Any) -> PairScores:  # noqa: ARG001
         raise TrainingError("the loss was no longer a finite number")
 
     monkeypatch.setattr(Search, "_scores", fail_always)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from dmte.diffusion.transition import mean_weight
@@ -142,13 +142,6 @@ def combine_scores(text: PairScores, walks: PairScores, share: float) -> PairSco
 def scale_scores(scores: PairScores, products: PairScores, power: float) -> PairScores:
     """Return v_i · v_j = (l_i l_j)^a u_i · u_j with lengths l = 1 + d / 3.
 
-    ``scores`` are u_i · u_j and ``products`` are l_i l_j (``length_products``).
+    ``scores`` are u_i · u_j and ``products`` are l_i l_j.
     """
     return PairScores(*(a * b**power for a, b in zip(scores, products, strict=True)))
-
-
-def length_products(
-    degrees: Float[np.ndarray, " vertices"], pairs: Int[Tensor, "pairs 2"]
-) -> Float[Tensor, " pairs"]:
-    """Return the product of both lengths of each pair, for a = 1."""
-    return torch.from_numpy(lengths(degrees, 1.0))[pairs].prod(dim=1)

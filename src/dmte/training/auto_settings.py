@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import torch
 
 from dmte.distributed.group import ProcessGroup
-from dmte.metrics import NOISE, PairScores, auc, auc_difference_error
+from dmte.metrics import NOISE, PairScores, auc_difference_error
 from dmte.model.assemble import combine_scores, scale_scores
 from dmte.network import TextualNetwork
-from dmte.settings import Settings
+from dmte.settings import Favor, Settings
 from dmte.text import (
     EncoderInput,
     FrozenEncoder,
@@ -31,6 +31,7 @@ from dmte.text.subwords import are_short
 from dmte.training.edges import repeats_edges
 from dmte.training.frozen_start import Split, frozen_start
 from dmte.training.validation import (
+    CRITERIA,
     ValidationScores,
     num_validation_edges,
     split_validation,
@@ -92,7 +93,9 @@ def resolve(
     # With too few validation edges, keep the diffused texts untrained.
     learns = not settings.is_text_only or fraction == 0 or num_edges >= MIN_VALIDATION_EDGES
     splits = [
-        split_validation(network, fraction if learns else 0.0, seed, number)
+        split_validation(
+            network, fraction if learns else 0.0, seed, number, ranked=settings.favor != "auc"
+        )
         for number in range(num_folds(settings, num_edges) if learns else 1)
     ]
     vocabulary, words = tokenized(
@@ -170,7 +173,8 @@ def choose_assembly(settings: Settings, scores: Sequence[ValidationScores]) -> S
         halves = [(one.text, one.walks) for one in scores if one.walks is not None]
         share = choose_structure_share(halves) if halves else 0.0
     if power is None:
-        power = choose_degree_power([(_combined(one, share), one.lengths) for one in scores])
+        combined = [(_combined(one, share), one.lengths) for one in scores]
+        power = choose_degree_power(combined, settings.favor)
     chosen = replace(settings, structure_share=share, degree_power=power)
     return chosen.with_half(settings.half)
 
@@ -211,7 +215,7 @@ def _gain(scores: Sequence[tuple[PairScores, PairScores]], share: float) -> _Gai
     """Return the mean gain of AUC over texts alone."""
     pairs = [(combine_scores(text, walks, share), text) for text, walks in scores]
     errors = [auc_difference_error(mixed, text) for mixed, text in pairs]
-    mean = fmean(auc(*mixed) - auc(*text) for mixed, text in pairs)
+    mean = fmean(mixed.auc() - text.auc() for mixed, text in pairs)
     return _Gain(mean, math.hypot(*errors) / len(pairs))
 
 
@@ -224,13 +228,18 @@ MIN_POWER_EDGES = 12
 80 vertices 0.1 AUC on average and 1.6 at worst; with 12 to 15 real networks gained 1 to 2."""
 
 
-def choose_degree_power(scores: Sequence[tuple[PairScores, PairScores]]) -> float:
-    """Return the smallest a with the best validation AUC, or 0 with too few validation edges.
+def choose_degree_power(
+    scores: Sequence[tuple[PairScores, PairScores]], favor: Favor = "balanced"
+) -> float:
+    """Return the smallest a with the best validation result, or 0 with too few validation edges.
 
     ``scores`` holds for every fold the scores of the validation pairs with vectors of length 1, and
     the products of their lengths for a = 1.
     """
     if not scores or min(len(unit.edges) for unit, _ in scores) < MIN_POWER_EDGES:
         return 0.0
-    found = {power: fmean(auc(*scale_scores(*one, power)) for one in scores) for power in POWERS}
+    criterion = CRITERIA[favor]
+    found = {
+        power: fmean(criterion(scale_scores(*one, power)) for one in scores) for power in POWERS
+    }
     return max(POWERS, key=lambda power: found[power])

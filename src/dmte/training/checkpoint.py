@@ -86,6 +86,7 @@ def save_checkpoint(run: TrainingRun, folder: Path) -> None:
         "epoch": run.epoch,
         "best": [
             {
+                "value": best.value,
                 "auc": best.auc,
                 "epoch": best.epoch,
                 "looks_since": best.checks_without_improvement,
@@ -161,6 +162,7 @@ def _restore(run: TrainingRun, folder: Path, bests: list[dict[str, Any]]) -> Non
         fold.model.load_state_dict(tensors["parameters"], strict=False)
         _restore_optimizer(fold, tensors["optimizer"])
         fold.best = Best(
+            best["value"],
             best["auc"],
             best["epoch"],
             best["looks_since"],

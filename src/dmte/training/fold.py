@@ -20,8 +20,8 @@ from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
 from dmte.errors import TrainingError
 from dmte.kernels.pair_scores import dot_products
 from dmte.kernels.sparse import CompressedRows, SparseMatrix
-from dmte.metrics import PairScores, auc
-from dmte.model.assemble import degrees, length_products
+from dmte.metrics import PairScores
+from dmte.model.assemble import degrees, lengths
 from dmte.model.build import build_model, structure_half
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
@@ -41,6 +41,7 @@ from dmte.training.objective import LOSSES, weighted_sum
 from dmte.training.optimizer import optimizer_of, smaller_rates
 from dmte.training.rounds import PropagatedTexts, TabulatedTexts, TextRows
 from dmte.training.validation import (
+    CRITERIA,
     Best,
     ValidationEdges,
     ValidationScores,
@@ -244,22 +245,22 @@ class Fold:
         """Score the validation edges, if there are any, and store the best parameters."""
         if self.validation_edges is None:
             return
-        found = auc(*self._score_validation(self.validation_edges))
-        if found > self.best.auc:
-            self.best = Best(found, epoch, 0, found, self.parameters())
+        scores = self._score_validation(self.validation_edges)
+        value, found = CRITERIA[self.settings.favor](scores), scores.auc()
+        if value > self.best.value:
+            self.best = Best(value, found, epoch, 0, found, self.parameters())
         else:
             self.best.checks_without_improvement += 1
             self.best.last_auc = found
 
-    def _score_validation(self, validation: ValidationEdges) -> list[Float[Tensor, " pairs"]]:
-        """Return the scores of the validation edges and non-edges."""
-        model, pairs = self.model, validation.pairs()
-        texts = self._validation_texts or self._texts_of_pairs(pairs)
+    def _score_validation(self, validation: ValidationEdges) -> PairScores:
+        """Return the scores of the validation edges, non-edges and candidates."""
+        model = self.model
+        texts = self._validation_texts or self._texts_of_pairs(validation.pairs())
         if isinstance(texts, TabulatedTexts) and not self._learns_word_weights:
             self._validation_texts = texts
         structure = structure_half(model, self.train.num_vertices, self.edges.members)
-        scores = score_validation(pairs, model, texts, structure, self.group)
-        return list(scores.split([len(validation.edges), len(validation.non_edges)]))
+        return score_validation(validation, model, texts, structure, self.group)
 
     @torch.no_grad()
     def _texts_of_pairs(self, pairs: Int[Tensor, "pairs 2"]) -> TextRows:
@@ -281,16 +282,22 @@ class Fold:
         self._features = None  # Makes room for the walks.
         current = self.parameters()
         self.model.load_state_dict(self.best_parameters(), strict=False)
-        by_text = PairScores(*self._score_validation(validation))
+        by_text = self._score_validation(validation)
         self.model.load_state_dict(current, strict=False)
         adjacency, walks = self.train.adjacency(), None
-        pairs = (validation.edges, validation.non_edges)
+        pairs, candidates = validation.pairs(), validation.candidates
         if by_walks:
-            ends = walk_features(adjacency, self.settings.half, self.seed, self.group, self.dtype)
-            walks = PairScores(*(self.group.sum(dot_products(ends, some)) for some in pairs))
-        found = degrees(adjacency)
-        lengths = PairScores(*(length_products(found, some) for some in pairs))
-        return ValidationScores(by_text, walks, lengths)
+            rows = walk_features(adjacency, self.settings.half, self.seed, self.group, self.dtype)
+            products = rows[candidates.ends] @ rows[candidates.vertices].T
+            of_pairs = self.group.sum(dot_products(rows, pairs))
+            walks = validation.scores(of_pairs, self.group.sum(products))
+        found = torch.from_numpy(lengths(degrees(adjacency), 1.0))
+        of_edges, of_non_edges = (
+            found[some].prod(dim=1) for some in (validation.edges, validation.non_edges)
+        )
+        found = found.to(self.dtype)
+        outer = torch.outer(found[candidates.ends], found[candidates.vertices])
+        return ValidationScores(by_text, walks, PairScores(of_edges, of_non_edges, outer))
 
     def release_tables(self) -> None:
         """Free the tables that later steps would compute again."""

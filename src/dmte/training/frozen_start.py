@@ -23,13 +23,12 @@ from dmte.distributed.group import ProcessGroup
 from dmte.errors import ConfigError, TrainingError
 from dmte.kernels.row_norms import SMALLEST_LENGTH
 from dmte.kernels.sparse import SparseMatrix
-from dmte.metrics import auc
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
 from dmte.text import ENCODERS, EncoderInput, FeatureRows, FrozenEncoder
 from dmte.training.edges import repeats_edges
-from dmte.training.validation import ValidationEdges
+from dmte.training.validation import CRITERIA, ValidationEdges
 
 Split: TypeAlias = tuple[TextualNetwork, ValidationEdges | None]
 
@@ -59,7 +58,7 @@ def frozen_start(
     group: ProcessGroup,
     dtype: torch.dtype = torch.float32,
 ) -> FrozenEncoder[Any, Any]:
-    """Return the encoder with its own directions; validation AUC chooses ``dim`` if it is None.
+    """Return the encoder with its own directions; validation edges choose ``dim`` if it is None.
 
     All processes of a group must call it.
 
@@ -78,9 +77,9 @@ def frozen_start(
     folds = [_Fold(train, pairs, settings, dtype) for train, pairs in splits if pairs is not None]
     if not folds:
         return widest.narrowed(min(DEFAULT_WIDTH, widest.dim))
-    aucs = _validation_aucs(settings, widths, widest, texts, folds, seed)
+    values = _validation_results(settings, widths, widest, texts, folds, seed)
     # max returns the first, smallest width among equals.
-    return widest.narrowed(max(widths, key=lambda width: aucs[width]))
+    return widest.narrowed(max(widths, key=lambda width: values[width]))
 
 
 class _Fold:
@@ -94,26 +93,36 @@ class _Fold:
         dtype: torch.dtype,
     ) -> None:
         self.transition = transition_matrix(train.adjacency(), dtype, settings.transition)
-        self.num_edges = len(pairs.edges)
+        self.validation, self.is_unit = pairs, settings.unit_rows
+        self.criterion = CRITERIA[settings.favor]
         self.vertices, self.pairs = pairs.pairs().unique(return_inverse=True)
+        candidates = pairs.candidates
+        self.ends, self.others = (
+            torch.searchsorted(self.vertices, some)
+            for some in (candidates.ends, candidates.vertices)
+        )
+        self.sizes = (len(self.pairs), len(self.vertices), len(self.ends) * len(self.others))
 
-    def products(self, vectors: Float[Tensor, "vertices some"]) -> Float[Tensor, " pairs_and_ends"]:
-        """Return v_i · v_j of every pair, and |v_i|² of every vertex in a pair."""
+    def products(self, vectors: Float[Tensor, "vertices some"]) -> Float[Tensor, " products"]:
+        """Return v_i · v_j of every pair, |v_i|² of every vertex, and v_i · v_r of candidates."""
         rows = vectors[self.vertices]
         pairs = rows[self.pairs[:, 0]] * rows[self.pairs[:, 1]]
-        return torch.cat([pairs.sum(dim=1), rows.square().sum(dim=1)])
+        candidates = rows[self.ends] @ rows[self.others].T
+        return torch.cat([pairs.sum(dim=1), rows.square().sum(dim=1), candidates.flatten()])
 
-    def auc(self, products: Float[Tensor, " pairs_and_ends"], *, unit_rows: bool) -> float:
-        """Return the AUC of the pairs, by cosine if ``unit_rows`` is true."""
-        scores, squares = products.split([len(self.pairs), len(self.vertices)])
-        if unit_rows:
+    def value(self, products: Float[Tensor, " products"]) -> float:
+        """Return the validation result, by cosines if rows have length 1."""
+        scores, squares, others = products.split(self.sizes)
+        others = others.view(len(self.ends), len(self.others))
+        if self.is_unit:
             lengths = squares.sqrt().clamp(min=SMALLEST_LENGTH)
             scores = scores / lengths[self.pairs].prod(dim=1)
-        return auc(scores[: self.num_edges], scores[self.num_edges :])
+            others = others / lengths[self.ends].unsqueeze(1) / lengths[self.others]
+        return self.criterion(self.validation.scores(scores, others))
 
 
 @torch.no_grad()
-def _validation_aucs(
+def _validation_results(
     settings: Settings,
     widths: Sequence[int],
     encoder: FrozenEncoder[Any, Any],
@@ -121,23 +130,22 @@ def _validation_aucs(
     folds: Sequence[_Fold],
     seed: int,
 ) -> dict[int, float]:
-    """Return the sum over the folds of the validation AUC before training, for every width."""
+    """Return the sum over the folds of the validation result before training, for every width."""
     columns, product = encoder.columns, encoder.product_with(texts)
     lengths = columns.sum(_squares(widths, encoder, product, len(texts))).sqrt_()
     lengths.clamp_(min=SMALLEST_LENGTH)
-    aucs = {}
+    values = {}
     for width, length in zip(widths, lengths, strict=True):
         convolution = _convolution_of(settings, width, seed)
-        sums = [lengths.new_zeros(len(fold.pairs) + len(fold.vertices)) for fold in folds]
+        sums = [lengths.new_zeros(sum(fold.sizes)) for fold in folds]
         for places, own in _blocks(encoder, len(texts), width):
             features = product(encoder.directions[:, own]) / length.unsqueeze(1)
             for fold, total in zip(folds, sums, strict=True):
                 total += fold.products(convolution(places, fold.transition, features))
-        aucs[width] = sum(
-            fold.auc(columns.sum(total), unit_rows=settings.unit_rows)
-            for fold, total in zip(folds, sums, strict=True)
+        values[width] = sum(
+            fold.value(columns.sum(total)) for fold, total in zip(folds, sums, strict=True)
         )
-    return aucs
+    return values
 
 
 def _squares(

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -130,8 +131,12 @@ class TrainingRun:
     def best(self) -> Best | None:
         """The mean of the best validation AUC of the folds; None without validation edges."""
         found = [fold.best for fold in self.folds if fold.best.parameters is not None]
-        mean_auc = _mean([best.auc for best in found])
-        return None if mean_auc is None else Best(mean_auc, max(best.epoch for best in found))
+        if not found:
+            return None
+        value, mean_auc = (
+            fmean(getattr(best, name) for best in found) for name in ("value", "auc")
+        )
+        return Best(value, mean_auc, max(best.epoch for best in found))
 
     @property
     def is_done(self) -> bool:

@@ -9,11 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from jaxtyping import Float
-from torch import Tensor
-
 from dmte.errors import ConfigError, DmteError, TrainingError
-from dmte.metrics import auc, auc_difference_error
+from dmte.metrics import PairScores, auc_difference_error
 from dmte.network import TextualNetwork
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Settings
@@ -188,7 +185,7 @@ class Search:
         began, aucs, problem = time.perf_counter(), [], None
         try:
             for split in range(self.num_splits):
-                aucs.append(auc(*self._scores(settings, split, began + seconds)))
+                aucs.append(self._scores(settings, split, began + seconds).auc())
                 if len(aucs) < self.num_splits and is_hopeless(self.trials, aucs):
                     break
         except _OutOfTime:
@@ -201,9 +198,7 @@ class Search:
         is_complete = problem is None and len(aucs) == self.num_splits
         return Trial(number, point, settings, tuple(aucs), seconds, is_complete, problem)
 
-    def _scores(
-        self, settings: Settings, split: int, deadline: float = math.inf
-    ) -> tuple[Float[Tensor, " positive"], Float[Tensor, " negative"]]:
+    def _scores(self, settings: Settings, split: int, deadline: float = math.inf) -> PairScores:
         """Train and score the tuning edges and the non-edges of a split.
 
         Raises:
@@ -215,7 +210,7 @@ class Search:
             if time.perf_counter() > deadline:
                 raise _OutOfTime
         embedding = run.result().embedding
-        return embedding.score(tuning.edges), embedding.score(tuning.non_edges)
+        return PairScores(embedding.score(tuning.edges), embedding.score(tuning.non_edges))
 
     def _split(self, split: int) -> tuple[TextualNetwork, ValidationEdges]:
         if split not in self._splits:
@@ -235,8 +230,8 @@ class Search:
         return Check(
             trial=best.number,
             split=split,
-            best=auc(*first),
-            default=auc(*second),
+            best=first.auc(),
+            default=second.auc(),
             error=auc_difference_error(first, second),
             seconds=time.perf_counter() - began,
         )
