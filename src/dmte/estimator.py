@@ -36,7 +36,7 @@ from dmte.errors import ConfigError
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
-from dmte.settings import Activation, Encoder, Loss, ObjectiveWeights, Settings, Transition
+from dmte.settings import Activation, Encoder, Favor, Loss, ObjectiveWeights, Settings, Transition
 from dmte.storage.folder import is_stored
 from dmte.training.method import DmteMethod
 
@@ -62,7 +62,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
 
     Args:
         encoder: Text encoder that produces X, one row per vertex.
-        dim: Width d of a vertex's vector; None chooses 64, 128, 256 or 512 by validation AUC.
+        dim: Width d of a vertex's vector; with None, validation edges choose 64, 128, 256 or 512.
         hop_weights: Importance λ of the hops 0, 1, 2, ..., one number per hop.
         structure_hop_weights: Importance λ of the hops in the structure half.
         text_diffusion: Compute V_t as the diffusion convolution of X; otherwise V_t = X (version
@@ -105,7 +105,8 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         validation_fraction: Fraction of edges held out for early stopping.
         folds: Trainings with different validation edges, whose parameters are averaged.
         validate_every: Epochs between two evaluations on the validation edges.
-        patience: Evaluations without a better validation AUC before training stops.
+        patience: Evaluations without a better validation result before training stops.
+        favor: Criterion by which validation edges choose: "auc", "top" or "balanced".
         network: Network to train on; None if ``fit`` receives it.
         seed: Seed of all random numbers; the same seed gives the same vectors.
         memory: Folder that stores trained models, to load instead of training again.
@@ -118,7 +119,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     model_: TrainedModel
     embedding_: Embedding
 
-    def __init__(  # noqa: PLR0913 - scikit-learn reads the parameters from this signature
+    def __init__(  # noqa: PLR0913, PLR0915 - scikit-learn reads the parameters from this signature
         self,
         *,
         encoder: Encoder = "spectral",
@@ -157,6 +158,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         folds: int | None = None,
         validate_every: int = 1,
         patience: int = 8,
+        favor: Favor = "auc",
         network: TextualNetwork | None = None,
         seed: int = 0,
         memory: Path | str | None = None,
@@ -198,6 +200,7 @@ class Dmte(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         self.folds = folds
         self.validate_every = validate_every
         self.patience = patience
+        self.favor = favor
         self.network = network
         self.seed = seed
         self.memory = memory

@@ -229,7 +229,7 @@ MIN_POWER_EDGES = 12
 
 
 def choose_degree_power(
-    scores: Sequence[tuple[PairScores, PairScores]], favor: Favor = "balanced"
+    scores: Sequence[tuple[PairScores, PairScores]], favor: Favor = "auc"
 ) -> float:
     """Return the smallest a with the best validation result, or 0 with too few validation edges.
 

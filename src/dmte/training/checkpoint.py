@@ -162,7 +162,7 @@ def _restore(run: TrainingRun, folder: Path, bests: list[dict[str, Any]]) -> Non
         fold.model.load_state_dict(tensors["parameters"], strict=False)
         _restore_optimizer(fold, tensors["optimizer"])
         fold.best = Best(
-            best["value"],
+            best.get("value", best["auc"]),  # Runs before ``favor`` chose by AUC.
             best["auc"],
             best["epoch"],
             best["looks_since"],

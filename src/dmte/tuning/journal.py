@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from dmte.errors import ConfigError, StorageError
+from dmte.settings import Settings
 from dmte.storage.journal import append_line, read_lines, sole_writer
 
 
@@ -87,8 +88,16 @@ class SearchJournal:
             raise ValueError("no header")
         names = {"network": "another network", "seed": "another seed"}
         for name, value in self._header.items():
-            if header.get(name) != value:
+            if _completed(name, header.get(name)) != value:
                 raise StorageError(
                     f"{self.path} holds a search with {names.get(name, f'other {name}')}; choose "
                     "another path, or delete the file to start over"
                 )
+
+
+def _completed(name: str, value: Any) -> Any:
+    """Return a value of the header, with settings added since it was written at their defaults."""
+    if name != "recipes":
+        return value
+    found = {recipe: Settings.from_dict(stored).to_dict() for recipe, stored in value.items()}
+    return json.loads(json.dumps(found))
