@@ -14,11 +14,11 @@ file; rows that were not measured again are kept.
 import argparse
 import json
 import os
-import socket
 import statistics
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 from typing import Any
 
@@ -27,7 +27,8 @@ from measuring import store, table
 from rounds import train_round
 from synthetic import LargeTopics
 
-from dmte.distributed.launcher import joined_group
+from dmte.distributed.launcher import variables_of
+from dmte.distributed.membership import FOLDER_PREFIX, Place
 from dmte.network import TextualNetwork, read_network
 from dmte.recipes import PAPER
 from dmte.runtime.seeding import generator_for
@@ -86,22 +87,22 @@ def measure(network: str, recipe: str, arguments: argparse.Namespace) -> list[di
 def start(group: str, network: str, recipe: str, rounds: int) -> list[dict[str, Any]]:
     """Run a group once; return the measurements of each of its processes."""
     processes, threads = (int(number) for number in group.split("x"))
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
     command = [sys.executable, __file__, "--worker", network, recipe, "--rounds", str(rounds)]
-    place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
-    size = {"WORLD_SIZE": str(processes), "OMP_NUM_THREADS": str(threads)}
-    started = [
-        subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | place | size | {"RANK": str(rank), "GOMP_SPINCOUNT": "10000"},
-        )
-        for rank in range(processes)
-    ]
-    outputs = [process.communicate()[0] for process in started]
-    if any(process.returncode for process in started):
+    given = {"OMP_NUM_THREADS": str(threads), "GOMP_SPINCOUNT": "10000"}
+    with TemporaryDirectory(prefix=FOLDER_PREFIX) as folder:
+        started = [
+            subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                env=os.environ | given | variables_of(rank, processes, 0, folder),
+            )
+            for rank in range(processes)
+        ]
+        outputs = [process.stdout.read() if process.stdout else "" for process in started]
+        codes = [process.wait() for process in started]
+    if any(codes):
         sys.exit(f"processes.py: a process of {group} failed on {network}")
     return [json.loads(output) for output in outputs]
 
@@ -110,7 +111,7 @@ def work(arguments: argparse.Namespace) -> None:
     """Measure as one process of a group and print the figures."""
     name, recipe = arguments.worker
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    with joined_group(600) as group:
+    with Place.from_environment().joined_group(600) as group:
         run = TrainingRun(read(name), RECIPES[recipe], seed=0, group=group)
         fold = run.folds[0]
         wall_times, cpu_times = [], []

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import torch
 
 from dmte.distributed.group import ProcessGroup
 from dmte.distributed.launcher import supervise
+from dmte.distributed.membership import FOLDER_PREFIX, LOST_PROCESS, RENDEZVOUS
 from dmte.embedding.embedding import Embedding
 from dmte.network import read_network
 from dmte.recipes import PAPER
@@ -89,8 +90,10 @@ def test_a_group_that_loses_a_process_ends_in_the_same_bits(
     start = [*TORCHRUN, "--max-restarts", "3", "-m", "dmte"] if by_torchrun else [*DMTE]
     command = [*start, "train", "concepts", "--out", "model", "--epochs", str(epochs), *OPTIONS]
     command += ["--checkpoint-every", "3", *([] if by_torchrun else ["--processes", "2"])]
-    environment = os.environ | {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-    with started(*command, cwd=tmp_path, env=environment) as launcher:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    environment = {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "TMPDIR": str(temporary)}
+    with started(*command, cwd=tmp_path, env=os.environ | environment) as launcher:
         wait_for(lambda: epoch_of(checkpoint) >= 6, launcher)
         os.kill(workers_of(launcher.pid)[1], signal.SIGKILL)
         reached = epoch_of(checkpoint)
@@ -101,10 +104,67 @@ def test_a_group_that_loses_a_process_ends_in_the_same_bits(
         assert launcher.returncode == 0, problems
     if not by_torchrun:
         assert problems.count("a process was killed by SIGKILL; all processes restart") == 2
+        assert not list(temporary.iterdir())
     assert "resumed after epoch" in out
     assert not checkpoint.exists()
     uninterrupted = together(2, lambda group: vectors_of(group, epochs))[0]
     assert torch.equal(Embedding.load(tmp_path / "model").vectors, uninterrupted)
+
+
+def listening_addresses(process: int) -> list[str]:
+    """Address of every socket on which a process listens, as the system writes it."""
+    inodes = set()
+    for descriptor in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(OSError):
+            inodes.add(descriptor.readlink().name)
+    found = []
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            _, local, _, state, *rest = line.split()
+            if state == "0A" and f"socket:[{rest[5]}]" in inodes:
+                found.append(local.partition(":")[0])
+    return found
+
+
+def is_running(process: int) -> bool:
+    """Whether a process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{process}/cmdline").read_bytes() != b""
+    except OSError:
+        return False
+
+
+LOOPBACK = "0100007F"
+"""127.0.0.1 in /proc/net/tcp."""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes and sockets in /proc")
+def test_processes_listen_on_loopback_only_and_end_with_their_launcher(tmp_path: Path) -> None:
+    """Watched from the start to the first checkpoint; then the launcher is killed."""
+    options = ("--out", "model", "--epochs", "1000000", *OPTIONS, "--processes", "2")
+    checkpoint, temporary = tmp_path / "model.checkpoint", tmp_path / "temporary"
+    temporary.mkdir()
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    seen: dict[int, list[str]] = {}
+    command = (*DMTE, "train", "concepts", *options)
+    with started(*command, cwd=tmp_path, env=environment) as launcher:
+
+        def is_trained() -> bool:
+            assert listening_addresses(launcher.pid) == []
+            for worker in workers_of(launcher.pid):
+                seen[worker] = max(seen.get(worker, []), listening_addresses(worker), key=len)
+            return epoch_of(checkpoint) > 0
+
+        wait_for(is_trained, launcher)
+        assert list(seen.values()) == [[LOOPBACK]] * 2
+        assert len(list(temporary.iterdir())) == 1
+        launcher.kill()
+        ends = time.monotonic() + 60
+        while any(map(is_running, seen)):
+            assert time.monotonic() < ends
+            time.sleep(0.01)
+    assert not list(temporary.iterdir())
 
 
 def test_processes_must_match_the_size_of_the_started_group(inside: Run) -> None:
@@ -119,6 +179,14 @@ def test_processes_must_match_the_size_of_the_started_group(inside: Run) -> None
     )  # The first one has said it.
 
 
+def test_a_variable_of_torchrun_without_a_meaning_is_an_error(inside: Run) -> None:
+    done = inside("train", "concepts", "--out", "x", RANK="x", WORLD_SIZE="2")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "dmte: the environment variable RANK must be a number from 0 to 1, not 'x'\n"
+    )
+
+
 @pytest.mark.medium
 def test_a_process_without_partners_times_out_with_an_error(inside: Run, cli_folder: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -129,6 +197,28 @@ def test_a_process_without_partners_times_out_with_an_error(inside: Run, cli_fol
     assert done.returncode == 1
     assert f"process 0 of 2 cannot reach the others at 127.0.0.1:{port}" in done.stderr
     assert not (cli_folder / "alone").exists()
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("launcher_is_gone", [False, True])
+def test_a_process_without_partners_leaves_a_restart_to_its_launcher(
+    tmp_path: Path, *, launcher_is_gone: bool
+) -> None:
+    rendezvous = tmp_path / f"{FOLDER_PREFIX}x" / "rendezvous"
+    rendezvous.parent.mkdir()
+    environment = {"RANK": "0", "WORLD_SIZE": "2", RENDEZVOUS: str(rendezvous)}
+    seconds = "300" if launcher_is_gone else "1"
+    with started(
+        *(*DMTE, "train", "concepts", "--out", "model", "--timeout", seconds),
+        cwd=tmp_path,
+        env=os.environ | environment,
+        stdin=subprocess.DEVNULL if launcher_is_gone else subprocess.PIPE,
+    ) as process:
+        assert process.wait(200) == LOST_PROCESS
+        assert process.stderr is not None
+        message = process.stderr.read()
+    assert launcher_is_gone or message.startswith("dmte: process 0 of 2 cannot reach the others")
+    assert rendezvous.parent.exists() != launcher_is_gone
 
 
 @pytest.mark.medium

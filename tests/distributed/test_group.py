@@ -24,7 +24,7 @@ from torch.nn.functional import normalize
 
 from dmte.distributed.gloo import GlooGroup
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup, run_on_all
-from dmte.distributed.launcher import require_shared_folder
+from dmte.distributed.membership import require_shared_folder
 from dmte.distributed.shared_tables import write_tables
 from dmte.errors import (
     ConfigError,

@@ -17,19 +17,8 @@ from dmte.cli.options import LINE
 from dmte.cli.output import print_json
 from dmte.cli.progress import bar_on_stderr
 from dmte.distributed.group import ProcessGroup, run_on_all
-from dmte.distributed.launcher import (
-    INTERRUPTED,
-    USERS_MISTAKE,
-    check_processes,
-    group_size,
-    is_restart,
-    joined_group,
-    num_local,
-    prints_messages,
-    require_shared_folder,
-    supervise,
-    use_threads,
-)
+from dmte.distributed.launcher import supervise
+from dmte.distributed.membership import LOST_PROCESS, Place, require_shared_folder
 from dmte.errors import (
     ConfigError,
     DmteError,
@@ -47,7 +36,9 @@ from dmte.training.checkpoint import Checkpoints, load_checkpoint
 from dmte.training.estimate import check_memory
 from dmte.training.run import EpochReport, TrainingRun
 
-MOST_THREADS = 1024
+MOST_THREADS = MOST_PROCESSES = 1024
+USERS_MISTAKE, INTERRUPTED = 2, 130
+"""Exit codes of a process that leaves its message to the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,23 +70,24 @@ class ParallelOptions:
 
 def run_train(job: TrainJob, parallel: ParallelOptions) -> None:
     """Train, store the model and print a summary; or start the processes that do."""
-    with _errors_of_first_process():
+    place = Place.from_environment()
+    with _errors_of_first_process(place):
         _check_parallel(parallel)
-        use_threads(parallel.threads)
+        place.use_threads(parallel.threads)
         checkpoints = Checkpoints(checkpoint_folder(job.out), job.checkpoint_every)
         check_writable(job.out)
         check_writable(checkpoints.folder)
-        if _starts_processes(parallel.processes, job.source):
+        if _starts_processes(parallel.processes, job.source, place):
             sys.exit(supervise(LINE.get(), parallel.processes or 1, parallel.restarts, _announce))
-        with joined_group(parallel.timeout) as group:
+        with place.joined_group(parallel.timeout) as group:
             require_shared_folder(checkpoints.folder.parent, group)
-            _train(job, checkpoints, group)
+            _train(job, checkpoints, group, place)
 
 
-def _train(job: TrainJob, checkpoints: Checkpoints, group: ProcessGroup) -> None:
+def _train(job: TrainJob, checkpoints: Checkpoints, group: ProcessGroup, place: Place) -> None:
     quiet = job.quiet or not group.is_rank_zero
     network = run_on_all(group, lambda: job.source.open(features=job.features, quiet=quiet))
-    run = _open_run(job, network, checkpoints.folder, group)
+    run = _open_run(job, network, checkpoints.folder, group, place)
     started, first_epoch, epochs = time.perf_counter(), run.epoch, run.settings.epochs
     with _naming_checkpoint(run, checkpoints.folder), progress(epochs, quiet=quiet) as show:
         for report in run.epochs():
@@ -118,28 +110,34 @@ def _train(job: TrainJob, checkpoints: Checkpoints, group: ProcessGroup) -> None
     print_json(facts) if job.as_json else _print_summary(run, trained.settings, facts)
 
 
-def _starts_processes(processes: int | None, source: NetworkSource) -> bool:
+def _starts_processes(processes: int | None, source: NetworkSource, place: Place) -> bool:
     """Whether this process is to start the others instead of training."""
-    if processes is not None:
-        check_processes(processes, MOST_THREADS)
-    is_alone = group_size() == 1
-    size = (processes or 1) if is_alone else group_size()
+    size = place.size if processes is None else processes
+    if processes is not None and not 1 <= processes <= MOST_PROCESSES:
+        raise ConfigError(f"processes must be at least 1 and at most {MOST_PROCESSES}, not {size}")
+    if place.size not in (1, size):
+        raise ConfigError(
+            f"--processes must be left out under torchrun, which started {place.size}, not {size}"
+        )
     if source.network == "-" and size > 1:
         raise ConfigError("several processes cannot read standard input; give a file")
-    return is_alone and size > 1
+    return place.size == 1 < size
 
 
 @contextmanager
-def _errors_of_first_process() -> Iterator[None]:
+def _errors_of_first_process(place: Place) -> Iterator[None]:
     """Report errors and warnings from the first process of a host only."""
-    if not prints_messages():
+    if not place.prints_messages:
         warnings.simplefilter("ignore", DmteWarning)
     try:
         yield
-    except LostProcessError:
-        raise
+    except LostProcessError as problem:
+        if place.rendezvous is None:
+            raise
+        _announce(str(problem))
+        sys.exit(LOST_PROCESS)
     except DmteError as problem:
-        if prints_messages():
+        if place.prints_messages:
             raise
         sys.exit(INTERRUPTED if isinstance(problem, Interrupted) else USERS_MISTAKE)
 
@@ -194,14 +192,18 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
 
 
 def _open_run(
-    job: TrainJob, network: TextualNetwork, checkpoint: Path, group: ProcessGroup
+    job: TrainJob,
+    network: TextualNetwork,
+    checkpoint: Path,
+    group: ProcessGroup,
+    place: Place,
 ) -> TrainingRun:
     if not job.force:
-        sizes = {"processes": group.size, "num_local": num_local()}
+        sizes = {"processes": group.size, "num_local": place.num_local}
         run_on_all(group, lambda: check_memory(network, job.settings, **sizes))
     exists = group.broadcast_string("left" if is_stored(checkpoint) else "") == "left"
     # In a group over several hosts, some processes may be restarted and others new.
-    restarts = group.any(found=is_restart())
+    restarts = group.any(found=place.num_restarts > 0)
     if job.resume or (restarts and exists):
         return load_checkpoint(checkpoint, network, job.settings, job.seed, group)
     if exists:

@@ -1,128 +1,28 @@
-"""Starting a group of processes on this host, and joining one that torchrun started.
+"""Starting a group of processes on this host, and starting it again when one dies.
 
-Processes form a group of ``torch.distributed`` by the environment variables of ``torchrun``: RANK,
-WORLD_SIZE, MASTER_ADDR and so on. On one host ``supervise`` starts them with torch's agent, and
-restarts all of them when one dies; the run then resumes from its checkpoint. Every start has a new
-rendezvous, so that no process reads addresses of an earlier start.
+The processes meet by a file in a folder that only this user can enter, so nothing has to listen for
+them. Every start has a new folder, so that no process reads addresses of an earlier start. Standard
+input of a process is a pipe from the launcher, whose end means that the launcher is gone.
 """
 
-import ctypes
-import logging
 import os
 import signal
-import socket
 import sys
-import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from datetime import timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import ExitStack, contextmanager
+from subprocess import PIPE, Popen
+from tempfile import TemporaryDirectory
 
-import torch
+from dmte.distributed.membership import FOLDER_PREFIX, LOST_PROCESS, RENDEZVOUS
+from dmte.runtime.children import python_command
 
-from dmte.distributed.gloo import GlooGroup
-from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup
-from dmte.errors import ConfigError, LostProcessError, StorageError
+POLL_SECONDS = 0.05
+GRACE_SECONDS = 20.0
+"""Time for the other processes to end by themselves after an error or a signal to the launcher."""
 
-if TYPE_CHECKING:
-    from torch.distributed.launcher.api import LaunchConfig
-
-RESTART, LAUNCHER = "DMTE_RESTART", "DMTE_LAUNCHER"
-"""Environment variables: the number of restarts, and the id of the launcher process."""
-USERS_MISTAKE, INTERRUPTED = 2, 130
-"""Exit codes of an invalid command and of Ctrl-C."""
-_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG in linux/prctl.h: the signal to send when the parent dies.
-
-
-def group_size() -> int:
-    """Return the number of processes in the group of this process."""
-    return int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1
-
-
-def group_rank() -> int:
-    """Return the rank of this process."""
-    return int(os.environ.get("RANK", "0")) if group_size() > 1 else 0
-
-
-def prints_messages() -> bool:
-    """Return whether this process is the first of its group on this host."""
-    return group_size() == 1 or int(os.environ.get("LOCAL_RANK", group_rank())) == 0
-
-
-def is_restart() -> bool:
-    """Return whether the group was restarted after it lost a process."""
-    names = (RESTART, "TORCHELASTIC_RESTART_COUNT")
-    return group_size() > 1 and any(int(os.environ.get(name, "0")) for name in names)
-
-
-def num_local() -> int:
-    """Return the number of processes of the group on this host."""
-    return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if group_size() > 1 else 1
-
-
-@contextmanager
-def joined_group(timeout_seconds: float) -> Iterator[ProcessGroup]:
-    """Join the group of this process, or use ``SINGLE_PROCESS`` if it was started alone.
-
-    Raises:
-        LostProcessError: The other processes cannot be reached.
-    """
-    if group_size() == 1:
-        yield SINGLE_PROCESS
-        return
-    import torch.distributed as dist
-
-    _die_with_launcher()
-    try:
-        dist.init_process_group("gloo", timeout=timedelta(seconds=timeout_seconds))
-    except (RuntimeError, ValueError, OSError) as problem:
-        raise LostProcessError(
-            f"process {group_rank()} of {group_size()} cannot reach the others at "
-            f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}: "
-            f"{' '.join(str(problem).split())[:200]}"
-        ) from problem
-    group = GlooGroup(
-        dist.group.WORLD,
-        dist.get_rank(),
-        dist.get_world_size(),
-        host=f"{os.environ.get('GROUP_RANK', '')}@{socket.gethostname()}",
-        timeout_seconds=timeout_seconds,
-    )
-    try:
-        yield group
-    finally:
-        group.leave()
-        dist.destroy_process_group()
-
-
-def require_shared_folder(folder: Path, group: ProcessGroup) -> None:
-    """Check that all processes share the folder, which is created if it is missing.
-
-    Raises:
-        StorageError: A process sees another folder or none.
-    """
-    if group.size == 1:
-        return
-    mark = None
-    if group.is_rank_zero:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=folder, prefix=".dmte-", delete=False) as file:
-            mark = Path(file.name)
-    try:
-        name = group.broadcast_string("" if mark is None else mark.name)
-        is_seen = (folder / name).exists()
-        blind = None if is_seen else f"{socket.gethostname()} does not see {folder}"
-        found = group.first_error(blind)
-    finally:
-        if mark is not None:
-            mark.unlink()
-    if found is not None:
-        rank, words = found
-        raise StorageError(
-            f"{words} as process 0 does (process {rank}); all hosts must share the folder of the "
-            "model, which has the checkpoints"
-        )
+Worker = Popen[bytes]
 
 
 def supervise(
@@ -130,111 +30,114 @@ def supervise(
 ) -> int:
     """Run ``python -m dmte`` with these arguments in several processes; return the exit code.
 
-    If a process is killed, all are restarted at most ``restarts`` times, and ``notify`` receives a
-    message. An error of the program itself, such as an invalid option, is not repeated.
+    If a process is killed or does not answer, all are restarted at most ``restarts`` times, and
+    ``notify`` receives a message. An error of the program itself, such as an invalid option, is not
+    repeated.
     """
-    from torch.distributed.elastic.multiprocessing.api import SignalException
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.launcher.api import elastic_launch
-
-    for left in reversed(range(restarts + 1)):
-        try:
-            with _environment(restart=restarts - left):
-                elastic_launch(_one_start(processes), sys.executable)("-m", "dmte", *arguments)
-        except SignalException as stopped:
-            return 128 + int(stopped.sigval)
-        except ChildFailedError as failed:
-            code = _exit_code([failure.exitcode for failure in failed.failures.values()])
-            if code > 0:
-                return code
-            notify(f"a process was killed by {signal.Signals(-code).name}; {_what_follows(left)}")
-        else:
-            return 0
+    with _signals_caught() as caught:
+        for restart in range(restarts + 1):
+            codes = _run_group(arguments, processes, restart, caught)
+            if set(codes) == {0}:
+                return 0
+            if caught:
+                return 128 + caught[0]
+            killed_by = [-code for code in codes if code is not None and code < 0]
+            errors = [code for code in codes if code and code != LOST_PROCESS]
+            if errors and not killed_by:
+                return errors[0]
+            notify(f"{_what_happened(killed_by)}; {_what_follows(restarts - restart)}")
     return 1
 
 
-def check_processes(processes: int, most: int) -> None:
-    """Check the number of processes.
+def _run_group(
+    arguments: Sequence[str], processes: int, restart: int, caught: list[int]
+) -> list[int | None]:
+    """Run the processes until they end or one fails; return exit codes, None for one that hangs."""
+    with (
+        TemporaryDirectory(prefix=FOLDER_PREFIX, ignore_cleanup_errors=True) as folder,
+        ExitStack() as running,
+    ):
+        workers: list[Worker] = []
+        for rank in range(processes):
+            worker = Popen(
+                python_command("-m", "dmte", *arguments),
+                stdin=PIPE,
+                env=os.environ | variables_of(rank, processes, restart, folder),
+                start_new_session=True,  # Otherwise Ctrl-C reaches it twice.
+            )
+            workers.append(running.enter_context(worker))
+            running.callback(worker.kill)
+        _wait(workers, float("inf"), lambda: bool(caught) or any(_exit_codes(workers)))
+        if caught:
+            _forward(caught[0], workers)
+            _wait(workers, GRACE_SECONDS, lambda: len(caught) > 1)
+        elif min(code or 0 for code in _exit_codes(workers)) >= 0:
+            # A process that lost another may end before the other has printed its error.
+            _wait(workers, GRACE_SECONDS, lambda: bool(caught))
+        return _exit_codes(workers)
 
-    Raises:
-        ConfigError: The number is out of range or differs from WORLD_SIZE.
-    """
-    if not 1 <= processes <= most:
-        raise ConfigError(f"processes must be at least 1 and at most {most}, not {processes}")
-    if group_size() > 1 and processes != group_size():
-        raise ConfigError(
-            f"--processes must be left out under torchrun, which started {group_size()}, "
-            f"not {processes}"
-        )
+
+def variables_of(rank: int, processes: int, restart: int, folder: str) -> dict[str, str]:
+    """Environment variables of a process, most of them those of torchrun."""
+    return {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "WORLD_SIZE": str(processes),
+        "LOCAL_WORLD_SIZE": str(processes),
+        "GROUP_RANK": "0",
+        "TORCHELASTIC_RESTART_COUNT": str(restart),
+        RENDEZVOUS: f"{folder}{os.sep}rendezvous",
+        "TMPDIR": folder,  # Temporary files of a killed process are removed with the folder.
+    }
 
 
-def _one_start(processes: int) -> "LaunchConfig":
-    from torch.distributed.launcher.api import LaunchConfig
+def _wait(workers: Sequence[Worker], seconds: float, is_over: Callable[[], bool]) -> None:
+    """Wait until all processes have ended or ``is_over`` is true."""
+    ends = time.monotonic() + seconds
+    while None in _exit_codes(workers) and not is_over() and time.monotonic() < ends:
+        time.sleep(POLL_SECONDS)
 
-    return LaunchConfig(
-        min_nodes=1,
-        max_nodes=1,
-        nproc_per_node=processes,
-        run_id=f"dmte-{os.getpid()}",
-        rdzv_backend="c10d",
-        rdzv_endpoint="127.0.0.1:0",
-        local_addr="127.0.0.1",
-        max_restarts=0,
-        monitor_interval=0.1,
-    )
+
+def _exit_codes(workers: Sequence[Worker]) -> list[int | None]:
+    return [worker.poll() for worker in workers]
 
 
 @contextmanager
-def _environment(restart: int) -> Iterator[None]:
-    """Set environment variables for the processes, and silence the log of torch's agent."""
-    variables = {
-        RESTART: str(restart),
-        LAUNCHER: str(os.getpid()),
-        # Otherwise processes of a later start may read addresses of an earlier one.
-        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
-    }
-    if sys.platform == "linux":  # The host name may not resolve.
-        variables["GLOO_SOCKET_IFNAME"] = os.environ.get("GLOO_SOCKET_IFNAME", "lo")
-    before, level = dict(os.environ), logging.root.manager.disable
-    os.environ |= variables
-    logging.disable(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logging.disable(level)
-        os.environ.clear()
-        os.environ |= before
+def _signals_caught() -> Iterator[list[int]]:
+    """Yield a list that collects Ctrl-C and requests to end, instead of ending this process.
 
-
-def _exit_code(codes: Sequence[int]) -> int:
-    """Return the exit code of the process that ended a group; a signal's is negative.
-
-    When one process ends, the agent ends the others by SIGTERM, and those that lose the connection
-    exit with 1.
+    Only the main thread can do so. Signals that are ignored stay ignored.
     """
-    of_agent = -int(signal.SIGTERM)
-    own = [code for code in codes if code != of_agent]
-    return min(own, key=lambda code: (code > 0, -code)) if own else of_agent
+    caught: list[int] = []
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        kinds = (signal.SIGINT, signal.SIGTERM)
+        before = {kind: signal.getsignal(kind) for kind in kinds}
+        before = {kind: old for kind, old in before.items() if old is not signal.SIG_IGN}
+    try:
+        for kind in before:
+            signal.signal(kind, lambda number, _: caught.append(number))
+        yield caught
+    finally:
+        for kind, old in before.items():
+            signal.signal(kind, old)
+
+
+def _forward(number: int, workers: Sequence[Worker]) -> None:
+    if sys.platform == "win32":  # Ctrl-C reaches all processes of a console.
+        return
+    for worker in workers:
+        worker.send_signal(number)
+
+
+def _what_happened(killed_by: Sequence[int]) -> str:
+    if not killed_by:
+        return "a process did not answer in time"
+    names = {int(kind): kind.name for kind in signal.Signals}
+    return f"a process was killed by {names.get(killed_by[0], f'signal {killed_by[0]}')}"
 
 
 def _what_follows(left: int) -> str:
     if left == 0:
         return "giving up; resume from the last checkpoint, if there is one, with --resume"
     return f"all processes restart from the last checkpoint (at most {left} more times)"
-
-
-def _die_with_launcher() -> None:
-    """Have the system kill this process when its launcher is killed."""
-    if LAUNCHER not in os.environ or sys.platform != "linux":
-        return
-    ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != int(os.environ[LAUNCHER]):  # The launcher died before prctl.
-        raise LostProcessError("the process that started this one is gone")
-
-
-def use_threads(threads: int | None) -> None:
-    """Set the number of threads, by default an even share of the processors of this host."""
-    if threads is not None:
-        torch.set_num_threads(threads)
-    elif group_size() > 1:
-        torch.set_num_threads(max(1, torch.get_num_threads() // num_local()))

@@ -24,6 +24,7 @@ from dmte.errors import DmteError, TrainingError
 from dmte.evaluation.jobs import Job
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import Labels
+from dmte.runtime.children import safe_spawning
 from dmte.runtime.progress import report_to
 from dmte.runtime.provenance import build_info
 
@@ -90,10 +91,11 @@ def run_jobs(
         return
     others = set(multiprocessing.active_children())
     arrays = (shares or Shares(jobs)).arrays
-    pool = ProcessPoolExecutor(
-        min(workers, len(jobs)), _CONTEXT, initializer=_begin_work, initargs=(read, arrays)
-    )
-    waiting = {pool.submit(_work, job, number): job for number, job in enumerate(jobs)}
+    with safe_spawning():  # All workers start while jobs are submitted.
+        pool = ProcessPoolExecutor(
+            min(workers, len(jobs)), _CONTEXT, initializer=_begin_work, initargs=(read, arrays)
+        )
+        waiting = {pool.submit(_work, job, number): job for number, job in enumerate(jobs)}
     try:
         for done in as_completed(waiting):
             try:

@@ -11,7 +11,6 @@ from any program, and starts quickly because nothing here imports torch.
 """
 
 import json
-import os
 import re
 import subprocess
 import sys
@@ -28,9 +27,12 @@ from unicodedata import category, normalize
 import numpy as np
 from jaxtyping import Int
 
+from dmte.runtime.children import module_paths, python_command
+
 MIN_PARALLEL_CHARACTERS = 20_000_000
 """Total characters above which several processes save more time than they take to start."""
-WORKER = "from dmte.text.tokenize import serve; serve()"
+WORKER = "import sys; sys.path[:] = {paths}; from dmte.text.tokenize import serve; serve()"
+"""Program of a worker, which finds modules where this process does."""
 
 # The CJK unified ideographs, their extensions and the compatibility ideographs.
 _IDEOGRAPH = r"\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
@@ -114,11 +116,10 @@ def _number_in_process(texts: Sequence[str]) -> NumberedWords:
     """Number the words of ``texts`` in a new process."""
     header = json.dumps(list(map(len, texts))).encode() + b"\n"
     finished = subprocess.run(
-        [sys.executable, "-c", WORKER],
+        python_command("-c", WORKER.format(paths=module_paths())),
         input=header + "".join(texts).encode("utf-8", "surrogatepass"),
         stdout=subprocess.PIPE,
         check=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     sizes, _, rest = finished.stdout.partition(b"\n")
     ends = list(accumulate(json.loads(sizes), initial=0))
