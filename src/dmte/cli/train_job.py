@@ -1,11 +1,10 @@
 """The work of ``dmte train``, in one process or several."""
 
-import shutil
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from dmte.distributed.launcher import (
     check_processes,
     group_size,
     is_restart,
+    is_supervised,
     joined_group,
     num_local,
     prints_messages,
@@ -36,13 +36,17 @@ from dmte.errors import (
     DmteWarning,
     Interrupted,
     LostProcessError,
+    StorageError,
     TrainingError,
+    warn,
 )
 from dmte.model.history import outcome
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
+from dmte.storage.atomic_file import remove_folder
 from dmte.storage.folder import check_writable, is_stored
+from dmte.storage.locks import run_lock
 from dmte.training.checkpoint import Checkpoints, load_checkpoint
 from dmte.training.estimate import check_memory
 from dmte.training.run import EpochReport, TrainingRun
@@ -86,10 +90,33 @@ def run_train(job: TrainJob, parallel: ParallelOptions) -> None:
         check_writable(job.out)
         check_writable(checkpoints.folder)
         if _starts_processes(parallel.processes, job.source):
-            sys.exit(supervise(LINE.get(), parallel.processes or 1, parallel.restarts, _announce))
-        with joined_group(parallel.timeout) as group:
+            with _only_training(job.out):  # Also while processes restart.
+                code = supervise(LINE.get(), parallel.processes or 1, parallel.restarts, _announce)
+            sys.exit(code)
+        with joined_group(parallel.timeout) as group, ExitStack() as lock:
             require_shared_folder(checkpoints.folder.parent, group)
+            if not is_supervised():
+                group.run_on_rank_zero(lambda: lock.enter_context(_only_training(job.out)))
             _train(job, checkpoints, group)
+
+
+@contextmanager
+def _only_training(out: Path) -> Iterator[None]:
+    """Lock a model folder against other trainings.
+
+    Raises:
+        StorageError: Another training writes to the folder; the message names its process.
+    """
+    place = out.resolve()
+
+    def busy(holder: str) -> StorageError:
+        return StorageError(
+            f"another training writes to {out} ({holder}); wait until it has ended, or give "
+            "another --out"
+        )
+
+    with run_lock(place.with_name(f".{place.name}.training"), busy):
+        yield
 
 
 def _train(job: TrainJob, checkpoints: Checkpoints, group: ProcessGroup) -> None:
@@ -155,9 +182,10 @@ def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> TrainedModel | Non
     def store() -> None:
         if trained is not None:
             trained.save(out)
-            if is_stored(checkpoint):
-                # Renamed first: a half-removed folder must not look like a checkpoint.
-                shutil.rmtree(checkpoint.rename(checkpoint.with_name(f".{checkpoint.name}.done")))
+            try:
+                remove_folder(checkpoint)
+            except OSError as problem:
+                warn(f"{checkpoint} cannot be removed: {problem.strerror}; delete it")
 
     run.group.run_on_rank_zero(store)
     return trained

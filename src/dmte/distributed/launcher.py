@@ -56,6 +56,11 @@ def is_restart() -> bool:
     return group_size() > 1 and any(int(os.environ.get(name, "0")) for name in names)
 
 
+def is_supervised() -> bool:
+    """Return whether ``supervise`` started this process."""
+    return group_size() > 1 and LAUNCHER in os.environ
+
+
 def num_local() -> int:
     """Return the number of processes of the group on this host."""
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1")) if group_size() > 1 else 1
