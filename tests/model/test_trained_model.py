@@ -77,3 +77,10 @@ def test_the_card_describes_the_model(trained: TrainedModel, tmp_path: Path) -> 
     assert repr(trained.embedding) in card
     assert trained.network.fingerprint() in card
     assert f"| encoder | {trained.settings.encoder} |" in card
+
+
+def test_vectors_that_are_not_finite_are_not_stored(tmp_path: Path) -> None:
+    for number in (float("nan"), float("inf"), -float("inf")):
+        vectors = torch.tensor([[1.0, 0.0], [0.0, number]])
+        with pytest.raises(StorageError, match="vectors must be finite numbers"):
+            Embedding(("a", "b"), vectors, 2).save(tmp_path)

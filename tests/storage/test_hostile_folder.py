@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from dmte.errors import StorageError
-from dmte.storage import folder as storage
-from dmte.storage import manifest
+from dmte.storage import manifest, regular_file
 from dmte.storage.folder import check_writable, map_parts, read_parts, write_parts
 from hostile_files import GIANT, PLANTS, sparse, within
 from hostile_models import rewrite_manifest
@@ -75,13 +74,13 @@ def test_a_part_may_need_as_much_memory_as_there_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_parts(tmp_path, PARTS)
-    monkeypatch.setattr(storage, "UNCHECKED_BYTES", 0)
-    monkeypatch.setattr(storage, "available_bytes", lambda: 2100)
+    monkeypatch.setattr(regular_file, "UNCHECKED_BYTES", 0)
+    monkeypatch.setattr(regular_file, "available_bytes", lambda: 2100)
     assert read_parts(tmp_path) == PARTS
-    monkeypatch.setattr(storage, "available_bytes", lambda: 2099)
+    monkeypatch.setattr(regular_file, "available_bytes", lambda: 2099)
     with pytest.raises(StorageError, match="there is room for"):
         read_parts(tmp_path)
-    monkeypatch.setattr(storage, "available_bytes", lambda: None)  # Another system.
+    monkeypatch.setattr(regular_file, "available_bytes", lambda: None)  # Another system.
     assert read_parts(tmp_path) == PARTS
 
 

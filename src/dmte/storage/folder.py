@@ -19,11 +19,11 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from dmte.errors import StorageError
-from dmte.runtime.memory import available_bytes, total_bytes
 from dmte.storage.atomic_file import TEMPORARY_NAME, stage_files
 from dmte.storage.codec import REPAIR
 from dmte.storage.locks import locked
@@ -38,9 +38,11 @@ from dmte.storage.manifest import (
     read_manifest,
     sha256,
 )
-from dmte.storage.regular_file import is_regular, open_regular
+from dmte.storage.regular_file import copy_file, is_regular, map_file, open_regular
 
 Data = TypeVar("Data", bytes, mmap.mmap)
+Reader = Callable[[Path, BufferedReader, int], Data]
+"""Reads a file of this size; the path is used in errors."""
 
 CARD, LOCK = "README.md", ".lock"
 
@@ -88,13 +90,13 @@ def read_parts(folder: Path, names: Collection[str] | None = None) -> dict[str, 
         StorageError: dmte did not write the folder, a part is missing, or a file is damaged.
     """
     with suppress(StorageError):
-        return _read_once(folder, names, _copy_part)
+        return _read_once(folder, names, copy_file)
     with _locked_against_writers(folder):
-        return _read_once(folder, names, _copy_part)
+        return _read_once(folder, names, copy_file)
 
 
-def map_parts(folder: Path, names: Collection[str]) -> dict[str, mmap.mmap]:
-    """Memory-map the named parts instead of copying them; otherwise like ``read_parts``.
+def map_parts(folder: Path, names: Collection[str] | None = None) -> dict[str, mmap.mmap]:
+    """Memory-map the named parts, or all, instead of copying them; otherwise like ``read_parts``.
 
     Writing to the mapped memory does not change the files. ``[:]`` gives the bytes.
 
@@ -102,9 +104,9 @@ def map_parts(folder: Path, names: Collection[str]) -> dict[str, mmap.mmap]:
         StorageError: dmte did not write the folder, a part is missing, or a file is damaged.
     """
     with suppress(StorageError):
-        return _read_once(folder, names, _map_part)
+        return _read_once(folder, names, map_file)
     with _locked_against_writers(folder):
-        return _read_once(folder, names, _map_part)
+        return _read_once(folder, names, map_file)
 
 
 def is_stored(folder: Path) -> bool:
@@ -124,12 +126,6 @@ def part_names(folder: Path) -> list[str]:
 
 # ── Reading ──
 
-UNCHECKED_BYTES = 1 << 26
-"""Size up to which a part is read without looking at the free memory."""
-MAPPED_SHARE = 4
-"""Maximum size of a mapped part, as a multiple of the memory of the machine. A sparse file may
-claim to be larger than a disk, and its checksum would take hours."""
-
 
 @contextmanager
 def _locked_against_writers(folder: Path) -> Iterator[None]:
@@ -139,9 +135,7 @@ def _locked_against_writers(folder: Path) -> Iterator[None]:
         yield
 
 
-def _read_once(
-    folder: Path, names: Collection[str] | None, read: Callable[[Path, BinaryIO, int], Data]
-) -> dict[str, Data]:
+def _read_once(folder: Path, names: Collection[str] | None, read: Reader[Data]) -> dict[str, Data]:
     try:
         _check_stored(folder)
         manifest = read_manifest(folder)
@@ -173,7 +167,9 @@ def _check_card(folder: Path, manifest: Manifest) -> None:
         raise StorageError(f"{folder / CARD} {problem}, so it does not match {MANIFEST}; {REPAIR}")
 
 
-def _read_checked(folder: Path, part: Part, read: Callable[[Path, BinaryIO, int], Data]) -> Data:
+def _read_checked(
+    folder: Path, part: Part, read: Callable[[Path, BufferedReader, int], Data]
+) -> Data:
     path = folder / part.file
     try:
         with open_regular(path) as (file, size):
@@ -187,28 +183,6 @@ def _read_checked(folder: Path, part: Part, read: Callable[[Path, BinaryIO, int]
             f"{path} is damaged, its SHA-256 is {found} instead of {part.sha256}; {REPAIR}"
         )
     return data
-
-
-def _copy_part(path: Path, file: BinaryIO, size: int) -> bytes:
-    if size > UNCHECKED_BYTES:
-        _check_room(path, size, available_bytes())
-    return file.read(size)
-
-
-def _map_part(path: Path, file: BinaryIO, size: int) -> mmap.mmap:
-    if size == 0:
-        raise StorageError(f"{path} is empty; {REPAIR}")
-    if size > UNCHECKED_BYTES:
-        _check_room(path, size, MAPPED_SHARE * (total_bytes() or size))
-    return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
-
-
-def _check_room(path: Path, size: int, room: int | None) -> None:
-    if room is not None and size > room:
-        raise StorageError(
-            f"{path} has {size / 1e9:,.1f} GB, but there is room for {room / 1e9:,.1f} GB; "
-            "use a machine with more memory"
-        )
 
 
 # ── Writing ──
