@@ -213,7 +213,7 @@ class TrainedModel:
 
 
 def _card(trained: TrainedModel, made: dict[str, Any]) -> str:
-    """Return the README.md of a model folder."""
+    """Return the README.md of a model folder; nothing in it comes from the texts or ids."""
     settings = "\n".join(f"| {k} | {v} |" for k, v in trained.settings.to_dict().items())
     return f"""# A dmte model
 
@@ -224,7 +224,8 @@ The folder holds the texts and edges it was trained on. Fingerprint of the netwo
 `{made["network"]["fingerprint"]}`.
 
     from dmte import Embedding, TrainedModel
-    Embedding.load("this folder").most_similar("{trained.network.ids[0]}")
+    vectors = Embedding.load("this folder")
+    vectors.most_similar(vectors.ids[0])
     TrainedModel.load("this folder").most_similar_to_text("any words")
 
 | setting | value |
