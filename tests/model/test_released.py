@@ -3,10 +3,18 @@
 import json
 import re
 import runpy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import dmte
+from dmte.search import index_cache
+from dmte.storage import folder as storage
+from dmte.storage import manifest
+from dmte.storage.regular_file import open_regular
 
 ROOT = Path(__file__).parents[2]
 RELEASED = ROOT / "tests" / "data" / "released"
@@ -34,6 +42,29 @@ def assert_close(found: Any, expected: Any, place: str) -> None:
 def test_a_model_of_a_release_gives_the_same_answers(stored: Path) -> None:
     found = json.loads(json.dumps(MADE["answers"](stored.with_suffix(""))))
     assert_close(found, json.loads(stored.read_text("utf-8")), stored.stem)
+
+
+def test_an_index_that_a_release_stored_with_its_model_is_not_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pytest.importorskip("usearch")
+    folder = RELEASED / "0.1.0" / "recommended"
+    assert (folder / "index-both" / "manifest.json").exists()
+    expected = json.loads(folder.with_suffix(".json").read_text("utf-8"))["similar"]
+    opened: list[Path] = []
+
+    @contextmanager
+    def logged(path: Path) -> Iterator[Any]:
+        opened.append(path)
+        with open_regular(path) as found:
+            yield found
+
+    for module in (storage, manifest, index_cache):
+        monkeypatch.setattr(module, "open_regular", logged)
+    found = dmte.Embedding.load(folder).most_similar(MADE["VERTEX"], 5, approximate=True)
+    assert [one.id for one in found] == [name for name, _ in expected]
+    assert not [path for path in opened if "index-both" in path.parts]
+    assert [path for path in opened if path.parent == folder]
 
 
 def test_every_release_has_its_models() -> None:

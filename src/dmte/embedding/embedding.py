@@ -21,7 +21,7 @@ from dmte.kernels.pair_scores import dot_products
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.formatting import html_table, numbers, plural
 from dmte.runtime.spelling import find_position
-from dmte.search.approximate import IndexCache
+from dmte.search.index_cache import IndexCache
 from dmte.search.stored_vectors import VECTOR_PARTS, stored_vectors
 from dmte.search.vectors import Neighbor as Neighbor
 from dmte.search.vectors import SearchOptions, VectorTable, columns_of
@@ -304,7 +304,7 @@ class Embedding:
         """Return an embedding of stored vectors, over the same memory if it can be written."""
         table = stored.table if stored.table.flags.writeable else stored.table.copy()
         embedding = cls(tuple(stored.ids), torch.from_numpy(table), stored.text_dim)
-        embedding._indexes.folder = stored.indexes.folder
+        embedding._indexes.is_stored = True
         return embedding
 
 

@@ -1,6 +1,6 @@
 """The vectors and ids of a stored folder, without torch."""
 
-from dmte.search.approximate import IndexCache
+from dmte.search.index_cache import IndexCache
 from dmte.search.vectors import VectorTable
 from dmte.storage.codec import FLOAT_KINDS
 from dmte.storage.stored_parts import StoredParts, require
@@ -23,4 +23,4 @@ def stored_vectors(parts: StoredParts) -> VectorTable:
         require(len(ids) == len(table), f"{len(ids)} ids are stored for {len(table)} vectors")
         positions = {name: position for position, name in enumerate(ids)}
         require(len(positions) == len(ids), "an id occurs more than once")
-    return VectorTable(ids, table, text_dim, positions, IndexCache(parts.folder))
+    return VectorTable(ids, table, text_dim, positions, IndexCache(is_stored=True))
