@@ -22,6 +22,7 @@ from dmte.distributed.gloo import GlooGroup
 from dmte.distributed.group import ProcessGroup
 from dmte.network import TextualNetwork, read_network
 from dmte.network.synthetic import PlantedTopics
+from dmte.search import index_cache
 from dmte.settings import Settings
 from dmte.training.method import DmteMethod
 
@@ -47,6 +48,13 @@ def trains(item: pytest.Item) -> bool:
     if not isinstance(item, pytest.DoctestItem):
         return False
     return any(call in str(item.dtest.docstring) for call in (".fit(", ".train(", "tune(", "Run("))
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep indexes out of the cache of whoever runs the tests."""
+    folder = tmp_path_factory.getbasetemp() / "cache"
+    monkeypatch.setattr(index_cache, "cache_folder", lambda: folder)
 
 
 @pytest.fixture

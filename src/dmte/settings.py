@@ -345,4 +345,11 @@ class Settings:
         plain: dict[str, Any] = {
             k: tuple(v) if isinstance(v, list) else v for k, v in values.items()
         }
-        return cls(**plain | {"objective": ObjectiveWeights(**values.get("objective", {}))})
+        return cls(**plain | {"objective": _objective(values.get("objective", {}))})
+
+
+def _objective(weights: Any) -> ObjectiveWeights:
+    names = {weight.name for weight in fields(ObjectiveWeights)}
+    if not isinstance(weights, Mapping) or not set(weights) <= names:
+        raise ConfigError(f"objective must have weights of {', '.join(PARTS)}, not {weights!r}")
+    return ObjectiveWeights(**weights)

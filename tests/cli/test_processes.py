@@ -252,6 +252,7 @@ def test_a_shared_error_is_printed_once(tmp_path: Path, options: list[str], name
     [
         (["-", "--processes", "2"], "standard input"),
         (["concepts", "--processes", "0"], "processes must be at least 1"),
+        (["concepts", "--processes", "1000"], "on this host, four per processor, not 1000"),
         (["concepts", "--timeout", "0"], "timeout must be above 0"),
         (["concepts", "--processes", "2", "--restarts", "-1"], "restarts must be at least 0"),
         (["concepts", "--checkpoint-every", "-1"], "checkpoint_every must be at least 0"),

@@ -291,7 +291,7 @@ def write_vectors() -> None:
 
 
 def write_models() -> None:
-    """Store every model, an approximate index, and what they answer."""
+    """Store every model, and what it answers."""
     for name, case in STORED_MODELS.items():
         train(case).save(MODELS / name)
         model = dmte.TrainedModel.load(MODELS / name)

@@ -11,6 +11,7 @@ from dmte.errors import ConfigError, StorageError
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.recipes import VARIANTS
+from dmte.settings import Settings
 from dmte.storage.codec import decode_json, encode_json
 from dmte.storage.folder import read_parts, write_parts
 from dmte.training.method import DmteMethod
@@ -77,3 +78,48 @@ def test_the_card_describes_the_model(trained: TrainedModel, tmp_path: Path) -> 
     assert repr(trained.embedding) in card
     assert trained.network.fingerprint() in card
     assert f"| encoder | {trained.settings.encoder} |" in card
+
+
+HOSTILE = (
+    '"); import os; os.remove("x") #',
+    "a\n\n# A heading\n\n    rm -rf ~\n",
+    "``` `code` ```",
+    "<script>alert(1)</script>",
+    "[click](javascript:alert(1)) ](javascript:alert(1))",
+    "| a | b |\r\x1b[2J\u2028<img src=x onerror=y>",
+)
+
+
+def test_the_card_has_nothing_of_a_hostile_network(planted: TextualNetwork, tmp_path: Path) -> None:
+    """The cards of two networks that differ only in ids, texts and labels are equal."""
+    hostile = replace(
+        planted,
+        ids=[f"{HOSTILE[at % len(HOSTILE)]}{at}" for at in range(planted.num_vertices)],
+        texts=[f"{text} {HOSTILE[at % len(HOSTILE)]}" for at, text in enumerate(planted.texts)],
+        labels=[frozenset({HOSTILE[len(one) % len(HOSTILE)]}) for one in planted.texts],
+    )
+    plain = replace(hostile, ids=[str(at) for at in range(planted.num_vertices)])
+    cards = []
+    for at, network in enumerate((plain, hostile)):
+        DmteMethod(Settings(dim=8, epochs=1)).train(network, seed=0).save(tmp_path / str(at))
+        card = (tmp_path / str(at) / "README.md").read_text()
+        cards.append(card.replace(network.fingerprint(), "its fingerprint"))
+    assert cards[0] == cards[1]
+    assert not any(part in cards[1] for part in ("script", "javascript", "os.remove", "\x1b"))
+
+
+def test_the_example_of_the_card_runs(trained: TrainedModel, tmp_path: Path) -> None:
+    trained.save(tmp_path)
+    card = (tmp_path / "README.md").read_text()
+    lines = [line.strip() for line in card.splitlines() if line.startswith("    ")]
+    code = "\n".join(lines).replace("this folder", str(tmp_path)).replace("any words", "w1x3")
+    names: dict[str, object] = {}
+    exec(code, names)
+    assert isinstance(names["vectors"], Embedding)
+
+
+def test_vectors_that_are_not_finite_are_not_stored(tmp_path: Path) -> None:
+    for number in (float("nan"), float("inf"), -float("inf")):
+        vectors = torch.tensor([[1.0, 0.0], [0.0, number]])
+        with pytest.raises(StorageError, match="vectors must be finite numbers"):
+            Embedding(("a", "b"), vectors, 2).save(tmp_path)

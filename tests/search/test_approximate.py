@@ -1,15 +1,13 @@
-"""Approximate search against exact search, and the stored index."""
+"""Approximate search against exact search."""
 
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 from dmte.embedding.embedding import Embedding
-from dmte.errors import DmteWarning, MissingExtraError
-from dmte.search.approximate import index_folder
+from dmte.errors import MissingExtraError
 from dmte.search.exact import nearest
 
 K = 10
@@ -52,32 +50,6 @@ def test_each_half_has_its_own_index(embedding: Embedding) -> None:
     exact = embedding.most_similar("v3", K, half="structure")
     found = embedding.most_similar("v3", K, half="structure", approximate=True)
     assert len({one.id for one in exact} & {one.id for one in found}) >= K - 1
-
-
-def test_a_stored_index_is_reused_until_the_vectors_change(
-    embedding: Embedding, tmp_path: Path
-) -> None:
-    pytest.importorskip("usearch")
-    embedding.save(tmp_path)
-    first = Embedding.load(tmp_path).most_similar("v5", K, approximate=True)
-    manifest = index_folder(tmp_path, "both") / "manifest.json"
-    written = manifest.stat().st_mtime_ns
-    assert Embedding.load(tmp_path).most_similar("v5", K, approximate=True) == first
-    assert manifest.stat().st_mtime_ns == written
-    Embedding(embedding.ids, embedding.vectors.flip(0), 16).save(tmp_path)
-    flipped = Embedding.load(tmp_path)
-    assert flipped.most_similar("v2994", K, approximate=True)[0].score == pytest.approx(
-        first[0].score
-    )
-    assert manifest.stat().st_mtime_ns != written
-
-
-def test_an_index_that_cannot_be_saved_still_searches(embedding: Embedding, tmp_path: Path) -> None:
-    pytest.importorskip("usearch")
-    embedding.save(tmp_path)
-    index_folder(tmp_path, "both").write_text("in the way")
-    with pytest.warns(DmteWarning, match="is not saved"):
-        assert len(Embedding.load(tmp_path).most_similar("v5", K, approximate=True)) == K
 
 
 def test_without_usearch_the_error_names_the_extra(

@@ -198,7 +198,7 @@ def test_the_second_read_locks_writers_out(tmp_path: Path, monkeypatch: pytest.M
     write_parts(tmp_path, PARTS)
     read_once, writable = storage._read_once, []
 
-    def look(folder: Path, names: None, read: Callable[[Path], bytes]) -> dict[str, bytes]:
+    def look(folder: Path, names: None, read: Callable[..., bytes]) -> dict[str, bytes]:
         with (tmp_path / ".lock").open("rb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

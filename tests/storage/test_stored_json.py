@@ -10,7 +10,7 @@ WHOLE: dict[str, Any] = {
     "name": "cora",
     "seconds": 3,
     "peak": None,
-    "network": {"vertices": 2},
+    "network": {"vertices": 2, "directed": False, "ids": ["a", "é"]},
     "rows": [{"auc": [0.9, 1]}, {"auc": [0]}],
 }
 
@@ -22,12 +22,18 @@ def read(values: Any) -> list[Any]:
         stored.number("seconds"),
         stored.optional_number("peak"),
         stored.inner("network").number("vertices", high=5.0),
+        stored.inner("network").whole("vertices", high=5),
+        stored.inner("network").flag("directed"),
+        stored.inner("network").texts("ids"),
         *(row.shares("auc") for row in stored.each("rows")),
     ]
 
 
 def test_values_of_the_right_kind_are_returned_and_others_ignored() -> None:
-    assert read(WHOLE | {"more": 1}) == ["cora", 3.0, None, 2.0, (0.9, 1.0), (0.0,)]
+    assert read(WHOLE | {"more": 1}) == [
+        *("cora", 3.0, None, 2.0, 2, False, ["a", "é"]),
+        *((0.9, 1.0), (0.0,)),
+    ]
     named = {"first": {"auc": [0.5]}}
     assert read(WHOLE | {"rows": named})[-1] == (0.5,)
 
@@ -45,6 +51,22 @@ def test_values_of_the_right_kind_are_returned_and_others_ignored() -> None:
         (WHOLE | {"peak": -1}, "peak"),
         (WHOLE | {"network": []}, "network"),
         (WHOLE | {"network": {"vertices": 6}}, "network.vertices"),
+        *(
+            (WHOLE | {"network": WHOLE["network"] | {name: value}}, f"network.{place}")
+            for name, value, place in [
+                ("vertices", 2.0, "vertices"),
+                ("vertices", True, "vertices"),
+                ("vertices", -1, "vertices"),
+                ("vertices", 10**400, "vertices"),
+                ("directed", 0, "directed"),
+                ("ids", "ab", "ids"),
+                ("ids", {"0": "a"}, "ids"),
+                ("ids", ["a", 3], "ids.1"),
+                ("ids", ["\ud800"], "ids.0"),
+            ]
+        ),
+        (WHOLE | {"name": "\udc00"}, "name"),
+        (WHOLE | {"seconds": 10**400}, "seconds"),
         (WHOLE | {"rows": []}, "rows"),
         (WHOLE | {"rows": "auc"}, "rows"),
         (WHOLE | {"rows": [{"auc": [1]}, {}]}, "rows.1.auc"),

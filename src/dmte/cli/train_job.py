@@ -1,11 +1,11 @@
 """The work of ``dmte train``, in one process or several."""
 
-import shutil
+import os
 import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,18 +25,24 @@ from dmte.errors import (
     DmteWarning,
     Interrupted,
     LostProcessError,
+    StorageError,
     TrainingError,
+    warn,
 )
 from dmte.model.history import outcome
 from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
+from dmte.storage.atomic_file import remove_folder
 from dmte.storage.folder import check_writable, is_stored
+from dmte.storage.locks import run_lock
 from dmte.training.checkpoint import Checkpoints, load_checkpoint
 from dmte.training.estimate import check_memory
 from dmte.training.run import EpochReport, TrainingRun
 
-MOST_THREADS = MOST_PROCESSES = 1024
+MOST_THREADS = 1024
+MOST_PER_PROCESSOR = 4
+"""Processes of one command per processor of this host: a thousand would stop it for everything."""
 USERS_MISTAKE, INTERRUPTED = 2, 130
 """Exit codes of a process that leaves its message to the first one."""
 
@@ -78,10 +84,33 @@ def run_train(job: TrainJob, parallel: ParallelOptions) -> None:
         check_writable(job.out)
         check_writable(checkpoints.folder)
         if _starts_processes(parallel.processes, job.source, place):
-            sys.exit(supervise(LINE.get(), parallel.processes or 1, parallel.restarts, _announce))
-        with place.joined_group(parallel.timeout) as group:
+            with _only_training(job.out):  # Also while processes restart.
+                code = supervise(LINE.get(), parallel.processes or 1, parallel.restarts, _announce)
+            sys.exit(code)
+        with place.joined_group(parallel.timeout) as group, ExitStack() as lock:
             require_shared_folder(checkpoints.folder.parent, group)
+            if place.rendezvous is None:  # Otherwise the launcher holds the lock.
+                group.run_on_rank_zero(lambda: lock.enter_context(_only_training(job.out)))
             _train(job, checkpoints, group, place)
+
+
+@contextmanager
+def _only_training(out: Path) -> Iterator[None]:
+    """Lock a model folder against other trainings.
+
+    Raises:
+        StorageError: Another training writes to the folder; the message names its process.
+    """
+    place = out.resolve()
+
+    def busy(holder: str) -> StorageError:
+        return StorageError(
+            f"another training writes to {out} ({holder}); wait until it has ended, or give "
+            "another --out"
+        )
+
+    with run_lock(place.with_name(f".{place.name}.training"), busy):
+        yield
 
 
 def _train(job: TrainJob, checkpoints: Checkpoints, group: ProcessGroup, place: Place) -> None:
@@ -113,8 +142,12 @@ def _train(job: TrainJob, checkpoints: Checkpoints, group: ProcessGroup, place: 
 def _starts_processes(processes: int | None, source: NetworkSource, place: Place) -> bool:
     """Whether this process is to start the others instead of training."""
     size = place.size if processes is None else processes
-    if processes is not None and not 1 <= processes <= MOST_PROCESSES:
-        raise ConfigError(f"processes must be at least 1 and at most {MOST_PROCESSES}, not {size}")
+    most = MOST_PER_PROCESSOR * max(2, os.cpu_count() or 1)
+    if processes is not None and not 1 <= processes <= most:
+        raise ConfigError(
+            f"processes must be at least 1 and at most {most} on this host, four per processor, "
+            f"not {size}"
+        )
     if place.size not in (1, size):
         raise ConfigError(
             f"--processes must be left out under torchrun, which started {place.size}, not {size}"
@@ -153,9 +186,10 @@ def _finish(run: TrainingRun, out: Path, checkpoint: Path) -> TrainedModel | Non
     def store() -> None:
         if trained is not None:
             trained.save(out)
-            if is_stored(checkpoint):
-                # Renamed first: a half-removed folder must not look like a checkpoint.
-                shutil.rmtree(checkpoint.rename(checkpoint.with_name(f".{checkpoint.name}.done")))
+            try:
+                remove_folder(checkpoint)
+            except OSError as problem:
+                warn(f"{checkpoint} cannot be removed: {problem.strerror}; delete it")
 
     run.group.run_on_rank_zero(store)
     return trained

@@ -3,6 +3,7 @@
 DMTE and the baselines all return an ``Embedding``, so evaluation and search treat them alike.
 """
 
+import mmap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,17 +16,19 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from dmte.embedding import interop
-from dmte.errors import ConfigError, StorageError
+from dmte.errors import ConfigError
 from dmte.kernels.pair_scores import dot_products
 from dmte.network.textual_network import TextualNetwork
 from dmte.runtime.formatting import html_table, numbers, plural
 from dmte.runtime.spelling import find_position
-from dmte.search.approximate import IndexCache
+from dmte.search.index_cache import IndexCache
+from dmte.search.stored_vectors import VECTOR_PARTS, stored_vectors
 from dmte.search.vectors import Neighbor as Neighbor
 from dmte.search.vectors import SearchOptions, VectorTable, columns_of
 from dmte.settings import Half
 from dmte.storage import codec
 from dmte.storage.folder import map_parts, write_parts
+from dmte.storage.stored_parts import StoredParts, is_finite, require
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -258,12 +261,18 @@ class Embedding:
         """Store the embedding in ``folder``; an older one stays intact until it is replaced.
 
         Raises:
-            StorageError: The folder has other contents or cannot be written.
+            StorageError: The folder has other contents or cannot be written, or a vector has
+                numbers that are not finite.
         """
         write_parts(Path(folder), self.parts(), card=f"# A dmte embedding\n\n{self!r}\n")
 
     def parts(self) -> dict[str, bytes]:
-        """Return the files that ``save`` writes, by name."""
+        """Return the files that ``save`` writes, by name.
+
+        Raises:
+            StorageError: A vector has numbers that are not finite.
+        """
+        require(is_finite(self.vectors.detach().numpy()), "vectors must be finite numbers")
         return {
             "vectors.safetensors": codec.encode_tensors({"vectors": self.vectors}),
             "ids.json": codec.encode_json({"ids": list(self.ids), "text_dim": self.text_dim}),
@@ -276,22 +285,26 @@ class Embedding:
         Raises:
             StorageError: The folder does not hold an embedding, or it is damaged.
         """
-        parts = map_parts(Path(folder), ("vectors.safetensors", "ids.json"))
-        vectors = torch.from_numpy(codec.view_tensors(parts["vectors.safetensors"])["vectors"])
-        return cls._of(codec.decode_json(parts["ids.json"][:]), vectors, Path(folder))
+        place = Path(folder)
+        return cls.from_parts(map_parts(place, VECTOR_PARTS), place)
 
     @classmethod
-    def from_parts(cls, parts: Mapping[str, bytes], folder: Path | None = None) -> "Embedding":
-        """Return the embedding stored in files that were read together."""
-        vectors = codec.decode_tensors(parts["vectors.safetensors"])["vectors"]
-        return cls._of(codec.decode_json(parts["ids.json"]), vectors, folder)
+    def from_parts(
+        cls, parts: Mapping[str, bytes | mmap.mmap], folder: Path | None = None
+    ) -> "Embedding":
+        """Return the embedding stored in files that were read together.
+
+        Raises:
+            StorageError: A part is missing or invalid.
+        """
+        return cls.of(stored_vectors(StoredParts(folder or Path("the embedding"), parts)))
 
     @classmethod
-    def _of(cls, info: Any, vectors: Float[Tensor, "rows dim"], folder: Path | None) -> "Embedding":
-        if len(info["ids"]) != len(vectors):
-            raise StorageError(f"{len(info['ids'])} ids are stored for {len(vectors)} vectors")
-        embedding = cls(tuple(info["ids"]), vectors, info["text_dim"])
-        embedding._indexes.folder = folder
+    def of(cls, stored: VectorTable) -> "Embedding":
+        """Return an embedding of stored vectors, over the same memory if it can be written."""
+        table = stored.table if stored.table.flags.writeable else stored.table.copy()
+        embedding = cls(tuple(stored.ids), torch.from_numpy(table), stored.text_dim)
+        embedding._indexes.is_stored = True
         return embedding
 
 

@@ -3,9 +3,13 @@
 It is stored with the model, for plots, and has no times, so that equal runs store equal bits.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
+
+from dmte.storage.stored_json import DamageError, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +111,29 @@ def history_to_json(history: History) -> list[dict[str, Any]]:
     return [asdict(record) for record in history]
 
 
-def history_from_json(rows: Iterable[Mapping[str, Any]]) -> list[EpochRecord]:
-    """Return the history that ``history_to_json`` wrote."""
-    return [EpochRecord(**{**row, "fold_aucs": tuple(row["fold_aucs"])}) for row in rows]
+def history_from_json(rows: Any, place: str = "everything") -> list[EpochRecord]:
+    """Return the history that ``history_to_json`` wrote.
+
+    Raises:
+        DamageError: A value is missing or of another kind.
+    """
+    if not isinstance(rows, list):
+        raise DamageError(place)
+    records = [_record(Stored.of(row, f"{place}.{at}")) for at, row in enumerate(rows)]
+    if any(one.epoch >= two.epoch for one, two in pairwise(records)):
+        raise DamageError(f"{place}.epoch")
+    if len({len(one.fold_aucs) for one in records if one.validation_auc is not None}) > 1:
+        raise DamageError(f"{place}.fold_aucs")
+    return records
+
+
+def _record(row: Stored) -> EpochRecord:
+    parts, aucs = row.inner("parts"), row.values.get("fold_aucs")
+    has_loss, has_auc = (row.values.get(name) is not None for name in ("loss", "validation_auc"))
+    return EpochRecord(
+        row.whole("epoch"),
+        row.number("loss", low=-math.inf) if has_loss else None,
+        {name: parts.number(name, low=-math.inf) for name in parts.values},
+        row.number("validation_auc", high=1.0) if has_auc else None,
+        () if aucs == [] else row.shares("fold_aucs"),
+    )

@@ -10,14 +10,15 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Bool, Int
 
-from dmte.errors import ConfigError, StorageError
+from dmte.errors import ConfigError
+from dmte.model.model_parts import stored_links, stored_texts
 from dmte.runtime.spelling import find_position
-from dmte.search.approximate import IndexCache
+from dmte.search.stored_vectors import VECTOR_PARTS, stored_vectors
 from dmte.search.vectors import VectorTable
-from dmte.storage.codec import decode_json, view_tensors
 from dmte.storage.folder import map_parts
+from dmte.storage.stored_parts import StoredParts
 
-PARTS = ("vectors.safetensors", "ids.json", "texts.json", "edges.safetensors")
+PARTS = (*VECTOR_PARTS, "texts.json", "edges.safetensors")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,19 +37,11 @@ class StoredModel:
         Raises:
             StorageError: The folder has no model, or it is damaged.
         """
-        parts = map_parts(Path(folder), PARTS)
-        names, texts = decode_json(parts["ids.json"][:]), decode_json(parts["texts.json"][:])
-        ids = names["ids"]
-        vectors = view_tensors(parts["vectors.safetensors"])["vectors"]
-        if not len(ids) == len(vectors) == len(texts["texts"]):
-            raise StorageError(f"{len(ids)} ids are stored for {len(vectors)} vectors")
-        positions = {name: position for position, name in enumerate(ids)}
-        return cls(
-            VectorTable(ids, vectors, names["text_dim"], positions, IndexCache(Path(folder))),
-            texts["texts"],
-            view_tensors(parts["edges.safetensors"])["edges"],
-            texts["labels"],
-        )
+        place = Path(folder)
+        parts = StoredParts(place, map_parts(place, PARTS))
+        vectors = stored_vectors(parts)
+        texts, labels = stored_texts(parts, len(vectors.ids))
+        return cls(vectors, texts, stored_links(parts, len(vectors.ids)).edges, labels)
 
     def position(self, name: str) -> int:
         """Return the row of the vertex ``name``.

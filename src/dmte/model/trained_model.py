@@ -12,17 +12,32 @@ from torch import Tensor
 from dmte.embedding.embedding import Embedding, Neighbor
 from dmte.errors import ConfigError, StorageError, warn
 from dmte.model.assemble import Assembly
-from dmte.model.build import build_model
 from dmte.model.diffusion_maps import DiffusionMaps
-from dmte.model.history import History, history_from_json, history_to_json
+from dmte.model.history import History, history_to_json
+from dmte.model.model_parts import (
+    check_sizes,
+    stored_config,
+    stored_history,
+    stored_links,
+    stored_words,
+)
 from dmte.model.new_vertices import embed_new_vertices, extend
+from dmte.model.stored_parameters import stored_network, stored_parameters
 from dmte.network import TextualNetwork
 from dmte.runtime.formatting import html_table
 from dmte.runtime.provenance import environment
+from dmte.search.stored_vectors import VECTOR_PARTS, stored_vectors
 from dmte.settings import Settings
-from dmte.storage.codec import decode_json, decode_tensors, encode_json, encode_tensors
+from dmte.storage.codec import encode_json, encode_tensors
 from dmte.storage.folder import read_parts, write_parts
-from dmte.text import Vocabulary, encoder_input
+from dmte.storage.stored_parts import StoredParts
+from dmte.text import Vocabulary
+
+NEEDED = (
+    *("config.json", "history.json", "parameters.safetensors", "texts.json", "edges.safetensors"),
+    *("vocabulary.json", *VECTOR_PARTS),
+)
+"""The parts that every model has; features are another."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -179,46 +194,26 @@ class TrainedModel:
         Raises:
             StorageError: The folder has no model, or it is damaged.
         """
-        parts = read_parts(Path(folder))
-        needed = {"config.json", "history.json", "parameters.safetensors", "texts.json"}
-        missing = needed - set(parts)
+        parts = StoredParts(Path(folder), read_parts(Path(folder)))
+        missing = [name for name in NEEDED if name not in parts]
         if missing:
             raise StorageError(
-                f"{folder} is not the folder of a model: {', '.join(sorted(missing))} not found; "
+                f"{folder} is not the folder of a model: {', '.join(missing)} not found; "
                 "Embedding.load reads an embedding"
             )
-        config = decode_json(parts["config.json"])
-        settings = Settings.from_stored(config["settings"])
-        embedding = Embedding.from_parts(parts, Path(folder))
-        vocabulary = Vocabulary(tuple(decode_json(parts["vocabulary.json"])))
-        network = _unpack_network(parts, embedding.ids, directed=config["network"]["directed"])
-        parameters = decode_tensors(parts["parameters.safetensors"])
-        num_linked = len(parameters.get("structure.table", ()))
-        texts = encoder_input(settings.encoder, vocabulary.encode(()), network.features)
-        model = build_model(settings, texts.vocabulary_size, num_linked, config["seed"])
-        model.load_state_dict(parameters)
-        history = tuple(history_from_json(decode_json(parts["history.json"])))
-        return cls(settings, config["seed"], network, vocabulary, model, embedding, history)
-
-
-def _unpack_network(parts: dict[str, bytes], ids: Any, *, directed: bool) -> TextualNetwork:
-    texts, edges = decode_json(parts["texts.json"]), decode_tensors(parts["edges.safetensors"])
-    labels = texts["labels"] and tuple(frozenset(classes) for classes in texts["labels"])
-    return TextualNetwork(
-        ids=ids,
-        texts=texts["texts"],
-        edges=edges["edges"],
-        weights=edges["weights"],
-        directed=directed,
-        labels=labels,
-        features=decode_tensors(parts["features.safetensors"])["features"]
-        if "features.safetensors" in parts
-        else None,
-    )
+        config, vectors = stored_config(parts), stored_vectors(parts)
+        links = stored_links(parts, len(vectors.ids))
+        check_sizes(parts, config, vectors, links)
+        embedding = Embedding.of(vectors)
+        vocabulary = Vocabulary(stored_words(parts))
+        network = stored_network(parts, config, embedding.ids, links)
+        model = stored_parameters(parts, config, vocabulary, network)
+        history = tuple(stored_history(parts))
+        return cls(config.settings, config.seed, network, vocabulary, model, embedding, history)
 
 
 def _card(trained: TrainedModel, made: dict[str, Any]) -> str:
-    """Return the README.md of a model folder."""
+    """Return the README.md of a model folder; nothing in it comes from the texts or ids."""
     settings = "\n".join(f"| {k} | {v} |" for k, v in trained.settings.to_dict().items())
     return f"""# A dmte model
 
@@ -229,7 +224,8 @@ The folder holds the texts and edges it was trained on. Fingerprint of the netwo
 `{made["network"]["fingerprint"]}`.
 
     from dmte import Embedding, TrainedModel
-    Embedding.load("this folder").most_similar("{trained.network.ids[0]}")
+    vectors = Embedding.load("this folder")
+    vectors.most_similar(vectors.ids[0])
     TrainedModel.load("this folder").most_similar_to_text("any words")
 
 | setting | value |

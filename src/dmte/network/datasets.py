@@ -21,6 +21,7 @@ from typing import Any
 
 from dmte.errors import NetworkError
 from dmte.runtime.spelling import propose
+from dmte.runtime.user_folders import user_folder
 
 DATA_VARIABLE = "DMTE_DATA"
 """Environment variable for the data folder, which has one subfolder per data set."""
@@ -134,15 +135,12 @@ def data_folder() -> Path:
     """
     if named := os.environ.get(DATA_VARIABLE):
         return Path(named)
-    home = Path(os.environ.get("XDG_DATA_HOME", ""))
-    if home.is_absolute():  # the XDG specification ignores others
-        return home / "dmte"
-    try:
-        return Path.home() / ".local" / "share" / "dmte"
-    except RuntimeError:
+    found = user_folder("XDG_DATA_HOME", ".local/share")
+    if found is None:
         raise NetworkError(
             f"the user has no home folder for data sets; set {DATA_VARIABLE} to a folder"
-        ) from None
+        )
+    return found
 
 
 def find_dataset(name: str) -> Path:

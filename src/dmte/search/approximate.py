@@ -4,27 +4,32 @@ The index is usearch's. It stores the rows normalized, in float16, and answers a
 of a millisecond for any number of rows. Its candidates are scored again with the original vectors,
 so scores are exact, but some neighbors may be missing: ``benchmarks/search.py`` measures recall.
 
-Building takes minutes for a million rows, so the index of a stored model is saved in a subfolder of
-the model, together with a hash of the vectors. All threads build it, so it may differ between runs.
+All threads build it, so it may differ between runs. ``index_cache`` keeps it for later processes.
 """
 
-import hashlib
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping
+from importlib.metadata import version
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from dmte.errors import StorageError, warn
+from dmte.errors import StorageError
 from dmte.runtime.optional import require
 from dmte.runtime.progress import report, track
 from dmte.search.exact import Found, check_count, row_lengths, unit_rows
-from dmte.storage.codec import decode_json, encode_json
-from dmte.storage.folder import is_stored, read_parts, write_parts
 
-CONNECTIVITY = 16  # Neighbors of a row in the graph.
-EXPANSION_ADD, EXPANSION_SEARCH = 128, 128  # Rows visited to add a row, and to search.
+SETTINGS: Mapping[str, Any] = MappingProxyType(
+    {
+        "metric": "ip",
+        "dtype": "f16",
+        "connectivity": 16,  # Neighbors of a row in the graph.
+        "expansion_add": 128,  # Rows visited to add a row.
+    }
+)
+"""Settings that an index is built with."""
+EXPANSION_SEARCH = 128  # Rows visited to search.
 OVERSAMPLING = 2  # Candidates per result, because float16 swaps close neighbors.
 BLOCK = 1 << 16  # Rows normalized at a time.
 
@@ -42,14 +47,7 @@ class ApproximateIndex:
         Raises:
             MissingExtraError: usearch is not installed.
         """
-        graph = _usearch().Index(
-            ndim=table.shape[1],
-            metric="ip",
-            dtype="f16",
-            connectivity=CONNECTIVITY,
-            expansion_add=EXPANSION_ADD,
-            expansion_search=EXPANSION_SEARCH,
-        )
+        graph = _usearch().Index(ndim=table.shape[1], expansion_search=EXPANSION_SEARCH, **SETTINGS)
         report(0.0)
         for first in track(range(0, len(table), BLOCK)):
             rows = unit_rows(table[first : first + BLOCK]).astype(np.float32)
@@ -89,7 +87,7 @@ class ApproximateIndex:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "ApproximateIndex":
-        """Load a serialized index.
+        """Load a serialized index; other bytes than those of ``to_bytes`` may crash the process.
 
         Raises:
             MissingExtraError: usearch is not installed.
@@ -97,57 +95,9 @@ class ApproximateIndex:
         """
         graph = _usearch().Index.restore(data)
         if graph is None:
-            raise StorageError("the stored index is not a usearch index; delete its folder")
+            raise StorageError("the data is not a usearch index")
         graph.expansion_search = EXPANSION_SEARCH
         return cls(graph)
-
-
-@dataclass(slots=True, eq=False)
-class IndexCache:
-    """The indexes of the halves of a table, built at first use."""
-
-    folder: Path | None = None
-    """The folder of the stored vectors, in which indexes are saved; None saves nothing."""
-    _loaded: dict[str, ApproximateIndex] = field(default_factory=dict)
-
-    def of(self, half: str, table: Float[np.ndarray, "rows dim"]) -> ApproximateIndex:
-        """Return the index of a half: from memory, from the folder, or newly built and saved.
-
-        Raises:
-            MissingExtraError: usearch is not installed.
-        """
-        if half not in self._loaded:
-            self._loaded[half] = self._read_or_build(half, table)
-        return self._loaded[half]
-
-    def _read_or_build(self, half: str, table: Float[np.ndarray, "rows dim"]) -> ApproximateIndex:
-        if self.folder is None:
-            return ApproximateIndex.of(table)
-        folder, digest = index_folder(self.folder, half), _digest(table)
-        if is_stored(folder):
-            parts = read_parts(folder)
-            if decode_json(parts["about.json"])["sha256"] == digest:
-                return ApproximateIndex.from_bytes(parts["graph.usearch"])
-        index = ApproximateIndex.of(table)
-        about = encode_json({"sha256": digest, "rows": len(index), "half": half})
-        try:
-            write_parts(folder, {"about.json": about, "graph.usearch": index.to_bytes()})
-        except StorageError as problem:
-            warn(f"the index is not saved and will be built again: {problem}")
-        return index
-
-
-def index_folder(folder: Path, half: str) -> Path:
-    """Return the folder of the index of a half of stored vectors."""
-    return folder / f"index-{half}"
-
-
-def _digest(table: Float[np.ndarray, "rows dim"]) -> str:
-    """Return the SHA-256 of the table, in blocks because a half is not contiguous."""
-    digest = hashlib.sha256(str(table.shape).encode())
-    for first in range(0, len(table), BLOCK):
-        digest.update(np.ascontiguousarray(table[first : first + BLOCK]).data)
-    return digest.hexdigest()
 
 
 def _rescore(
@@ -160,6 +110,16 @@ def _rescore(
     scores = table[found] @ query / row_lengths(table[found])
     order = np.argsort(-scores, kind="stable")[:k]
     return Found(found[order], scores[order])
+
+
+def library_version() -> str:
+    """Return the version of usearch.
+
+    Raises:
+        MissingExtraError: usearch is not installed.
+    """
+    _usearch()
+    return version("usearch")
 
 
 def _usearch() -> Any:

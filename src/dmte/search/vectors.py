@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float, Int
 
 from dmte.errors import ConfigError
 from dmte.runtime.spelling import find_position
-from dmte.search.approximate import IndexCache
 from dmte.search.exact import Found, nearest
+from dmte.search.index_cache import IndexCache
 from dmte.settings import Half
 
 

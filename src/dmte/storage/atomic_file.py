@@ -1,7 +1,11 @@
-"""Write a file completely or not at all: to a temporary name first, then in one rename."""
+"""Write a file completely or not at all: to a temporary name first, then in one rename.
+
+A folder is removed in the same way: renamed first, so that no half of it is found at its place.
+"""
 
 import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -73,3 +77,18 @@ def _stage(path: Path, data: bytes) -> Path:
         file.flush()
         os.fsync(file.fileno())
     return temporary
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder, if there is one, and what a kill has left of earlier ones.
+
+    Raises:
+        OSError: The folder cannot be renamed.
+    """
+    if folder.is_dir():
+        folder.rename(folder.with_name(f".{folder.name}.{os.urandom(4).hex()}.done"))
+    # Release 0.1.0 added no digits.
+    left = re.compile(rf"\.{re.escape(folder.name)}(\.[0-9a-f]{{8}})?\.done", re.ASCII)
+    for path in folder.parent.iterdir():
+        if left.fullmatch(path.name):
+            shutil.rmtree(path, ignore_errors=True)

@@ -19,6 +19,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,13 +32,17 @@ from dmte.storage.manifest import (
     MANIFEST,
     Manifest,
     Part,
+    card_sha256,
     describe,
     file_sha256,
     read_manifest,
     sha256,
 )
+from dmte.storage.regular_file import copy_file, is_regular, map_file, open_regular
 
 Data = TypeVar("Data", bytes, mmap.mmap)
+Reader = Callable[[Path, BufferedReader, int], Data]
+"""Reads a file of this size; the path is used in errors."""
 
 CARD, LOCK = "README.md", ".lock"
 
@@ -54,7 +59,7 @@ def write_parts(folder: Path, parts: Mapping[str, bytes], card: str | None = Non
     try:
         _make_folder(folder)
         _check_not_foreign(folder)
-        with locked(folder / LOCK):
+        with _locked_for_writing(folder):
             _replace(folder, listed, parts, None if card is None else card.encode())
     except OSError as error:
         raise StorageError(
@@ -85,13 +90,13 @@ def read_parts(folder: Path, names: Collection[str] | None = None) -> dict[str, 
         StorageError: dmte did not write the folder, a part is missing, or a file is damaged.
     """
     with suppress(StorageError):
-        return _read_once(folder, names, Path.read_bytes)
+        return _read_once(folder, names, copy_file)
     with _locked_against_writers(folder):
-        return _read_once(folder, names, Path.read_bytes)
+        return _read_once(folder, names, copy_file)
 
 
-def map_parts(folder: Path, names: Collection[str]) -> dict[str, mmap.mmap]:
-    """Memory-map the named parts instead of copying them; otherwise like ``read_parts``.
+def map_parts(folder: Path, names: Collection[str] | None = None) -> dict[str, mmap.mmap]:
+    """Memory-map the named parts, or all, instead of copying them; otherwise like ``read_parts``.
 
     Writing to the mapped memory does not change the files. ``[:]`` gives the bytes.
 
@@ -99,9 +104,9 @@ def map_parts(folder: Path, names: Collection[str]) -> dict[str, mmap.mmap]:
         StorageError: dmte did not write the folder, a part is missing, or a file is damaged.
     """
     with suppress(StorageError):
-        return _read_once(folder, names, _map_part)
+        return _read_once(folder, names, map_file)
     with _locked_against_writers(folder):
-        return _read_once(folder, names, _map_part)
+        return _read_once(folder, names, map_file)
 
 
 def is_stored(folder: Path) -> bool:
@@ -125,13 +130,12 @@ def part_names(folder: Path) -> list[str]:
 @contextmanager
 def _locked_against_writers(folder: Path) -> Iterator[None]:
     """Lock writers out for a second read: a writer may have replaced the parts during the first."""
-    with locked(folder / LOCK) if os.access(folder / LOCK, os.R_OK) else nullcontext():
+    lock = folder / LOCK
+    with locked(lock) if is_regular(lock) and os.access(lock, os.R_OK) else nullcontext():
         yield
 
 
-def _read_once(
-    folder: Path, names: Collection[str] | None, read: Callable[[Path], Data]
-) -> dict[str, Data]:
+def _read_once(folder: Path, names: Collection[str] | None, read: Reader[Data]) -> dict[str, Data]:
     try:
         _check_stored(folder)
         manifest = read_manifest(folder)
@@ -157,20 +161,23 @@ def _check_card(folder: Path, manifest: Manifest) -> None:
     """Check that the card is the current one, or the previous one after a kill."""
     if manifest.card is None:  # Then a README.md belongs to the user.
         return
-    found = file_sha256(folder / CARD)
+    found = card_sha256(folder / CARD)
     if found not in {manifest.card, manifest.previous_card}:
         problem = "is missing" if found is None else "is damaged or was edited"
         raise StorageError(f"{folder / CARD} {problem}, so it does not match {MANIFEST}; {REPAIR}")
 
 
-def _read_checked(folder: Path, part: Part, read: Callable[[Path], Data]) -> Data:
+def _read_checked(
+    folder: Path, part: Part, read: Callable[[Path, BufferedReader, int], Data]
+) -> Data:
     path = folder / part.file
     try:
-        data = read(path)
+        with open_regular(path) as (file, size):
+            if size != part.size:
+                raise StorageError(f"{path} has {size} bytes instead of {part.size}; {REPAIR}")
+            data = read(path, file, size)
     except FileNotFoundError as error:
         raise StorageError(f"{path} is missing, but listed in {MANIFEST}; {REPAIR}") from error
-    if len(data) != part.size:
-        raise StorageError(f"{path} has {len(data)} bytes instead of {part.size}; {REPAIR}")
     if (found := sha256(data)) != part.sha256:
         raise StorageError(
             f"{path} is damaged, its SHA-256 is {found} instead of {part.sha256}; {REPAIR}"
@@ -178,14 +185,16 @@ def _read_checked(folder: Path, part: Part, read: Callable[[Path], Data]) -> Dat
     return data
 
 
-def _map_part(path: Path) -> mmap.mmap:
-    with path.open("rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
-            raise StorageError(f"{path} is empty; {REPAIR}")
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-
-
 # ── Writing ──
+
+
+@contextmanager
+def _locked_for_writing(folder: Path) -> Iterator[None]:
+    lock = folder / LOCK
+    if os.path.lexists(lock) and not is_regular(lock):
+        raise StorageError(f"{lock} must be a regular file; delete it")
+    with locked(lock):
+        yield
 
 
 def _make_folder(folder: Path) -> None:
@@ -214,7 +223,7 @@ def _check_not_foreign(folder: Path) -> None:
 
 def _is_leftover(path: Path) -> bool:
     """Whether a killed write left this file: its name is temporary, or matches its content."""
-    if path.is_dir():
+    if os.path.lexists(path) and not is_regular(path):
         return False
     if TEMPORARY_NAME.fullmatch(path.name):
         return True
@@ -238,7 +247,7 @@ def _replace(
 
 def _card_to_replace(folder: Path, old: Manifest, card: bytes | None) -> str | None:
     """SHA-256 of the existing card, if any, after checking that dmte wrote it."""
-    found = file_sha256(folder / CARD)
+    found = card_sha256(folder / CARD)
     if found is None or old.card is not None or found == old.previous_card:
         return found
     if card is not None:

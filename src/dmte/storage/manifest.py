@@ -11,9 +11,12 @@ from typing import Any
 
 from dmte.errors import StorageError
 from dmte.storage.codec import REPAIR, decode_json, encode_json
+from dmte.storage.regular_file import open_regular
 
 FORMAT = 1  # Increase it when the manifest changes; "format" and "sha256" must keep their meaning.
 MANIFEST = "manifest.json"
+MOST_BYTES = 1 << 24
+"""Maximum size of a manifest and of a card; those of a model have a few kilobytes."""
 
 CONTENT_NAME = re.compile(r"\w[\w.-]*-([0-9a-f]{16})\.\w+", re.ASCII)
 """The file name of a part, with the first 16 digits of the SHA-256 of its content."""
@@ -66,7 +69,10 @@ def read_manifest(folder: Path) -> Manifest:
         StorageError: The manifest is damaged, or a newer version of dmte wrote it.
     """
     path = folder / MANIFEST
-    data = path.read_bytes()
+    with open_regular(path) as (file, size):
+        data = file.read(MOST_BYTES)
+    if size > MOST_BYTES:
+        raise StorageError(f"{path} has {size} bytes, more than {MOST_BYTES}; {REPAIR}")
     content = _unseal(data)
     found = content.get("format")
     if found not in (None, FORMAT):
@@ -78,9 +84,14 @@ def read_manifest(folder: Path) -> Manifest:
         entries = content["parts"].items()
         parts = {name: Part(name, entry["size"], entry["sha256"]) for name, entry in entries}
         manifest = Manifest(parts, content["card"]["sha256"], content["card"]["previous"])
-        if all(map(CONTENT_NAME.fullmatch, manifest.files)) and manifest.to_bytes() == data:
+        if all(map(_is_sound, parts.values())) and manifest.to_bytes() == data:
             return manifest
     raise StorageError(f"{path} is damaged, or was not written by dmte; {REPAIR}")
+
+
+def _is_sound(part: Part) -> bool:
+    has_size = type(part.size) is int and part.size >= 0
+    return has_size and CONTENT_NAME.fullmatch(part.file) is not None
 
 
 def describe(name: str, data: bytes) -> Part:
@@ -104,10 +115,27 @@ def sha256(data: bytes | mmap.mmap) -> str:
 
 
 def file_sha256(path: Path) -> str | None:
-    """SHA-256 of a file, or ``None`` if it does not exist."""
+    """SHA-256 of a file, or ``None`` if it does not exist.
+
+    Raises:
+        StorageError: The path is not a regular file.
+    """
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as (file, _):
             return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def card_sha256(path: Path) -> str | None:
+    """SHA-256 of a card, read up to ``MOST_BYTES``, or ``None`` if it does not exist.
+
+    Raises:
+        StorageError: The path is not a regular file.
+    """
+    try:
+        with open_regular(path) as (file, _):
+            return sha256(file.read(MOST_BYTES + 1))
     except FileNotFoundError:
         return None
 

@@ -6,6 +6,7 @@ A value that is missing or of another kind raises ``DamageError`` with its place
 """
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -36,13 +37,31 @@ class Stored:
     def text(self, name: str) -> str:
         """Return a string."""
         value = self.values.get(name)
-        if not isinstance(value, str):
+        if not _is_text(value):
+            raise DamageError(self.within(name))
+        return str(value)
+
+    def texts(self, name: str) -> list[str]:
+        """Return a list of strings."""
+        return check_texts(self.values.get(name), self.within(name))
+
+    def flag(self, name: str) -> bool:
+        """Return a truth value."""
+        value = self.values.get(name)
+        if not isinstance(value, bool):
             raise DamageError(self.within(name))
         return value
 
-    def number(self, name: str, high: float = math.inf) -> float:
-        """Return a finite number from 0 to another one."""
-        return check_number(self.values.get(name), self.within(name), high)
+    def whole(self, name: str, high: int | None = None) -> int:
+        """Return a whole number from 0 to another one."""
+        value = self.values.get(name)
+        if type(value) is not int or value < 0 or (high is not None and value > high):
+            raise DamageError(self.within(name))
+        return value
+
+    def number(self, name: str, high: float = math.inf, low: float = 0.0) -> float:
+        """Return a finite number from ``low`` to ``high``."""
+        return check_number(self.values.get(name), self.within(name), high, low)
 
     def optional_number(self, name: str) -> float | None:
         """Return a number, or ``None`` if it is missing or null."""
@@ -68,8 +87,29 @@ class Stored:
         return [Stored.of(one, f"{place}.{key}") for key, one in held.items()]
 
 
-def check_number(value: Any, place: str, high: float = math.inf) -> float:
-    """Return a value that must be a finite number from 0 to ``high``."""
-    if type(value) not in (int, float) or not 0 <= value <= high or math.isinf(value):
+def check_texts(values: Any, place: str) -> list[str]:
+    """Return a value that must be a list of strings with a form in UTF-8."""
+    if not isinstance(values, list):
+        raise DamageError(place)
+    for at, value in enumerate(values):
+        if not _is_text(value):
+            raise DamageError(f"{place}.{at}")
+    return values
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a string with a form in UTF-8: JSON allows half of a surrogate pair."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return value.isascii() or bool(value.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def check_number(value: Any, place: str, high: float = math.inf, low: float = 0.0) -> float:
+    """Return a value that must be a finite number from ``low`` to ``high``."""
+    largest = sys.float_info.max
+    if type(value) not in (int, float) or not max(low, -largest) <= value <= min(high, largest):
         raise DamageError(place)
     return float(value)

@@ -133,7 +133,8 @@ def _lstm(width: int, generator: torch.Generator) -> nn.LSTM:
 def seeded_unit(kind: type[Unit], width: int, units: int, generator: torch.Generator) -> Unit:
     """Create an LSTM or GRU with torch's default distribution, drawn from ``generator``."""
     # Create it without values, because torch would draw them from its global generator.
-    unit: Unit = kind(width, units, device="meta").to_empty(device="cpu")
+    place = torch.get_default_device()
+    unit: Unit = kind(width, units, device="meta").to_empty(device=place)
     for parameter in unit.parameters():
         nn.init.uniform_(
             parameter, -1 / math.sqrt(units), 1 / math.sqrt(units), generator=generator

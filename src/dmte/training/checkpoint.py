@@ -7,21 +7,25 @@ generator is stored. Tables are stored undivided, so a group of any size can res
 
 import math
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from dmte.distributed.group import SINGLE_PROCESS, ProcessGroup, run_on_all
 from dmte.errors import ConfigError, StorageError
 from dmte.model.diffusion_maps import DiffusionMaps
-from dmte.model.history import history_from_json, history_to_json
+from dmte.model.history import EpochRecord, history_from_json, history_to_json
+from dmte.model.model_parts import stored_seed
 from dmte.network import TextualNetwork
 from dmte.runtime.provenance import environment
 from dmte.settings import Settings
-from dmte.storage.codec import decode_json, decode_tensors, encode_json, encode_tensors
+from dmte.storage.codec import REPAIR, encode_json, encode_tensors
 from dmte.storage.folder import is_stored, part_names, read_parts, write_parts
+from dmte.storage.stored_parts import Shape, StoredParts, check_shapes
 from dmte.training.fold import Fold
 from dmte.training.run import TrainingRun
 from dmte.training.validation import Best
@@ -29,6 +33,8 @@ from dmte.training.validation import Best
 POSITION = "position.json"
 KINDS = ("parameters", "optimizer", "best")
 """The tables stored for every fold."""
+STATE = ("step", "exp_avg", "exp_avg_sq")
+"""The state of a parameter in Adam, under torch's names."""
 WRITING_SHARE = 0.05
 """Maximum fraction of the time spent on writing checkpoints, if no interval is given."""
 
@@ -125,82 +131,142 @@ def load_checkpoint(
     """
     position = run_on_all(group, lambda: _position_of(folder, network, settings, seed))
     run = TrainingRun(network, settings, seed, group=group)
-    run.epoch = position["epoch"]
-    run.history = history_from_json(position["history"])
-    run_on_all(group, lambda: _restore(run, folder, position["best"]))
+    run.epoch, run.history = position.epoch, position.history
+    run_on_all(group, lambda: _restore(run, folder, position.best))
     return run
 
 
-def _position_of(
-    folder: Path, network: TextualNetwork, settings: Settings, seed: int
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Position:
+    """The stored position of a run."""
+
+    settings: Settings
+    seed: int
+    fingerprint: str
+    epoch: int
+    best: list[Best]
+    """The best validation result of every fold, without parameters."""
+    history: list[EpochRecord]
+
+    @classmethod
+    def read(cls, folder: Path) -> "_Position":
+        parts = StoredParts(folder, read_parts(folder, [POSITION]))
+        with parts.checking(POSITION):
+            content = parts.object(POSITION)
+            return cls(
+                Settings.from_stored(content.inner("settings").values),
+                stored_seed(content),
+                content.text("fingerprint"),
+                content.whole("epoch"),
+                [
+                    Best(
+                        # Without a value it is the AUC: the run is older than ``favor``.
+                        best.number("value" if "value" in best.values else "auc", 2.0),
+                        best.number("auc", 1.0),
+                        best.whole("epoch"),
+                        best.whole("looks_since"),
+                        best.number("last_auc", 1.0),
+                    )
+                    for best in content.each("best")
+                ],
+                history_from_json(content.values.get("history"), "history"),
+            )
+
+
+def _position_of(folder: Path, network: TextualNetwork, settings: Settings, seed: int) -> _Position:
     """Return the position of the checkpoint, after checking that it belongs to this run."""
     if not is_stored(folder):
         raise StorageError(f"there is no checkpoint in {folder}; start without resuming")
     if POSITION not in part_names(folder):
         raise StorageError(f"{folder} is not the folder of a checkpoint")
-    position: dict[str, Any] = decode_json(read_parts(folder, [POSITION])[POSITION])
+    position = _Position.read(folder)
     _check_same_run(
         folder,
-        seed=(position["seed"], seed),
-        network=(position["fingerprint"], network.fingerprint()),
-        **_paired(Settings.from_stored(position["settings"]), settings),
+        seed=(position.seed, seed),
+        network=(position.fingerprint, network.fingerprint()),
+        **_paired(position.settings, settings),
     )
-    if settings.epochs < position["epoch"]:
+    if settings.epochs < position.epoch:
         raise ConfigError(
-            f"epochs must be at least {position['epoch']}, the epoch of the checkpoint in "
+            f"epochs must be at least {position.epoch}, the epoch of the checkpoint in "
             f"{folder}, not {settings.epochs}"
         )
     return position
 
 
-def _restore(run: TrainingRun, folder: Path, bests: list[dict[str, Any]]) -> None:
+def _restore(run: TrainingRun, folder: Path, bests: list[Best]) -> None:
+    if len(bests) != len(run.folds):
+        raise StorageError(
+            f"{folder}: {POSITION} has {len(bests)} trainings, not {len(run.folds)}; {REPAIR}"
+        )
     for fold, best in zip(run.folds, bests, strict=True):
         # One at a time, since the undivided tables need the most memory.
         tensors = {what: _read_own(folder, what, fold, run.settings.half) for what in KINDS}
         # The set-up of the run has restored everything that is not a parameter.
         fold.model.load_state_dict(tensors["parameters"], strict=False)
         _restore_optimizer(fold, tensors["optimizer"])
-        fold.best = Best(
-            best.get("value", best["auc"]),  # Runs before ``favor`` chose by AUC.
-            best["auc"],
-            best["epoch"],
-            best["looks_since"],
-            best["last_auc"],
-            tensors["best"] or None,
-        )
+        best.parameters = tensors["best"] or None
+        fold.best = best
 
 
 def _read_own(folder: Path, what: str, fold: Fold, width: int) -> dict[str, Tensor]:
     """Return the columns (or rows) of a fold's tables that belong to this process."""
     name = f"{what}-{fold.number}.safetensors"
-    tables = decode_tensors(read_parts(folder, [name])[name])
-    model, group = fold.model, fold.group
-    if group.size == 1:
-        return tables
-    own = group.own(width)
+    parts = StoredParts(folder, read_parts(folder, [name]))
+    with parts.checking(name):
+        found = {table: entry.shape for table, entry in parts.entries(name).items()}
+        shapes = _expected_shapes(what, fold, width, found)
+        check_shapes(found, shapes)
+        tables = parts.tensors(name, dict.fromkeys(shapes, ("F32",)))
+    own = fold.group.own(width)
     return {
-        name: table.narrow(axis, own.start, own.stop - own.start).clone()
-        if (axis := _axis(model, name, table)) is not None
-        else table
-        for name, table in tables.items()
+        table: torch.from_numpy(_cut(values, _axis(fold.model, table, values.ndim), own))
+        for table, values in tables.items()
     }
+
+
+def _expected_shapes(what: str, fold: Fold, width: int, found: Collection[str]) -> dict[str, Shape]:
+    """Return the shapes of the undivided tables; some are stored once there is something in them.
+
+    ``best`` is empty before the first validation, and the state of a parameter before its first
+    step.
+    """
+    shapes = {
+        name: tuple(
+            width if axis == fold.model.axes.get(name) else size
+            for axis, size in enumerate(parameter.shape)
+        )
+        for name, parameter in fold.model.named_parameters()
+    }
+    if what == "optimizer":
+        return {
+            f"{name}/{key}": () if key == "step" else shape
+            for name, shape in shapes.items()
+            for key in STATE
+            if any(f"{name}/{one}" in found for one in STATE)
+        }
+    return shapes if what == "parameters" or found else {}
+
+
+def _cut(table: np.ndarray, axis: int | None, own: slice) -> np.ndarray:
+    """Return a copy of a table, or of some of its columns or rows."""
+    return table.copy() if axis is None else table.swapaxes(0, axis)[own].swapaxes(0, axis).copy()
 
 
 def _gathered(fold: Fold, tables: dict[str, Tensor], width: int) -> dict[str, Tensor]:
     """Return the undivided tables on rank zero, and nothing on other processes."""
     whole = {
         name: table
-        if (axis := _axis(fold.model, name, table)) is None
+        if (axis := _axis(fold.model, name, table.ndim)) is None
         else fold.group.collect(table, width, axis)
         for name, table in sorted(tables.items())  # All processes send in the same order.
     }
     return {name: table for name, table in whole.items() if table is not None}
 
 
-def _axis(model: DiffusionMaps, name: str, table: Tensor) -> int | None:
+def _axis(model: DiffusionMaps, name: str, num_axes: int) -> int | None:
     """Return the axis along which a table, or its state in Adam, is divided."""
-    return model.axes.get(name.split("/")[0]) if table.ndim else None
+    return model.axes.get(name.split("/")[0]) if num_axes else None
 
 
 def _paired(stored: Settings, given: Settings) -> dict[str, tuple[object, object]]:

@@ -14,6 +14,7 @@ import torch
 
 from dmte.embedding.embedding import Embedding
 from dmte.network import read_network
+from dmte.search import index_cache
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.usefixtures("concepts_model")
@@ -66,10 +67,12 @@ except SystemExit as stopped:
     assert done.stdout.splitlines()[-1] == "0 False False"
 
 
-def test_an_approximate_search_stores_its_index_in_the_model_folder(
-    inside: Run, cli_folder: Path
+def test_an_approximate_search_keeps_its_index_in_the_cache_of_the_user(
+    inside: Run, cli_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("usearch")
+    monkeypatch.setattr(index_cache, "cache_folder", lambda: tmp_path)
+    before = sorted(cli_folder.rglob("*"))
     question = ("similar", "model", "--vertex", "b-tree", "--json")
     exact = answer(inside, *question)
     building = "building an index of model for later searches\n"
@@ -87,7 +90,8 @@ def test_an_approximate_search_stores_its_index_in_the_model_folder(
         "-q",
     )
     assert len(answer(inside, *by_text, "--csv").splitlines()) == 4
-    assert {path.name for path in cli_folder.glob("model/index-*")} == {"index-both", "index-text"}
+    assert len(list(tmp_path.glob("indexes/*.index"))) == 2  # Of both halves, and of texts.
+    assert sorted(cli_folder.rglob("*")) == before
     assert answer(inside, *question) == exact
 
 

@@ -10,9 +10,11 @@ from dmte.cli.network_options import NetworkSource, with_network
 from dmte.cli.options import JsonOption
 from dmte.cli.output import print_json
 from dmte.errors import DmteWarning, TrainingError
-from dmte.model.history import history_from_json, outcome
-from dmte.storage.codec import decode_json
-from dmte.storage.folder import is_stored, read_parts
+from dmte.model.history import outcome
+from dmte.model.model_parts import stored_config, stored_history
+from dmte.search.stored_vectors import VECTOR_PARTS, stored_vectors
+from dmte.storage.folder import is_stored, map_parts
+from dmte.storage.stored_parts import StoredParts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -153,18 +155,25 @@ def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
 
 
 def _describe_model(folder: Path) -> dict[str, Any]:
-    parts = read_parts(folder)
+    parts = StoredParts(folder, map_parts(folder))
     facts: dict[str, Any] = {"model": str(folder)}
     if "history.json" in parts:  # A stored embedding has none.
-        facts["training"] = outcome(history_from_json(decode_json(parts["history.json"])))
+        facts["training"] = outcome(stored_history(parts))
     if "config.json" in parts:
-        config = decode_json(parts["config.json"])
-        facts |= config["network"] | {"seed": config["seed"]} | config["settings"]
-        facts |= {f"{name}_version": number for name, number in config["versions"].items()}
-    names = decode_json(parts["ids.json"]) if "ids.json" in parts else {"ids": []}
+        config = stored_config(parts)
+        facts |= {
+            "vertices": config.num_vertices,
+            "edges": config.num_edges,
+            "directed": config.directed,
+            "fingerprint": config.fingerprint,
+            "seed": config.seed,
+        }
+        facts |= config.settings.to_dict()
+        facts |= {f"{name}_version": number for name, number in config.versions.items()}
+    has_vectors = all(name in parts for name in VECTOR_PARTS)
     facts |= {
-        "vectors": len(names["ids"]),
-        "megabytes": round(sum(map(len, parts.values())) / 1e6, 1),
+        "vectors": len(stored_vectors(parts).ids) if has_vectors else 0,
+        "megabytes": round(sum(map(len, parts.data.values())) / 1e6, 1),
     }
     return facts
 

@@ -38,7 +38,7 @@ def similar(
         bool,
         typer.Option(
             "--approximate",
-            help="Search an index, which may miss some; the first search builds it in MODEL.",
+            help="Search an index, which may miss some; the first search builds it.",
         ),
     ] = False,
     as_json: JsonOption = False,
