@@ -15,11 +15,35 @@
     DmteWarning               something is done, but maybe not as intended
     └── NoTextsWarning        a network has links but no texts
 
-A message is one lower-case sentence: what must hold, what was found, and what to do. The command
-line prints it as it is.
+A message is one lower-case sentence: what must hold, what was found, and what to do. It may name
+ids and files of others, whose control characters it shows as escapes (``visible``).
 """
 
+import re
 import warnings
+
+_INVISIBLE = re.compile(
+    "["
+    r"\x00-\x08\x0b-\x1f\x7f-\x9f"  # Control characters, except tab and line feed.
+    r"\xad\u200b\u2060-\u2064\ufeff"  # No width: two ids that differ in them look the same.
+    r"\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # They change the order of letters.
+    r"\u2028\u2029\ufff9-\ufffb"  # Line and paragraph separators, annotations.
+    r"\ud800-\udfff"  # Surrogates: bytes of a file name that are not UTF-8.
+    r"\U000e0000-\U000e007f"  # Tags.
+    "]"
+)
+
+
+def visible(text: str) -> str:
+    r"""Show control characters and marks without a shape as escapes, except tabs and line feeds.
+
+    Printed as they are, they could move the cursor, set the title of the window or reverse the
+    order of letters.
+
+    >>> print(visible("b\x1b[2J\u202e"))
+    b\x1b[2J\u202e
+    """
+    return _INVISIBLE.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 class DmteError(Exception):
@@ -32,6 +56,9 @@ class DmteError(Exception):
     ...     print(type(problem).__name__)
     NetworkError
     """
+
+    def __str__(self) -> str:
+        return visible(super().__str__())
 
 
 class NetworkError(DmteError):
@@ -90,4 +117,4 @@ class NoTextsWarning(DmteWarning):
 
 def warn(message: str, kind: type[DmteWarning] = DmteWarning) -> None:
     """Issue a warning; the command line prints it as one line."""
-    warnings.warn(message, kind, stacklevel=3)
+    warnings.warn(visible(message), kind, stacklevel=3)

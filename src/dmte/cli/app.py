@@ -7,7 +7,7 @@ a mistake of the user and 1 for a failure of the system. ``--debug`` shows the t
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
 from dmte.cli.options import IS_DEBUGGING, LINE, DebugOption, with_flags
+from dmte.cli.terminal import visible_output
 from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostProcessError
 from dmte.runtime.spelling import propose
 
@@ -123,28 +124,33 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # A terminal may lack λ.
+    with visible_output(), warnings.catch_warnings():
+        warnings.simplefilter("always", DmteWarning)
+        warnings.showwarning = partial(_show_warning, warnings.showwarning)
+        sys.exit(_run(given or ["--help"]))
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """Run a command, print its error if it fails, and return the exit code."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", DmteWarning)
-            warnings.showwarning = partial(_show_warning, warnings.showwarning)
-            code = app(given or ["--help"], prog_name="dmte", standalone_mode=False)
+        code: int | None = app(arguments, prog_name="dmte", standalone_mode=False)
     except BrokenPipeError:
         sys.stderr.close()
-        sys.exit(1)
-    except (TyperException, DmteError, OSError, MemoryError, RuntimeError) as problem:
+        return 1
+    except Exception as problem:
         message, code = _explain(problem)
-        if IS_DEBUGGING.get():
+        if message is None or IS_DEBUGGING.get():
             traceback.print_exc()
         else:
             _print_error(message)
     else:
         if code == INTERRUPTED:
             _print_error("interrupted")
-    sys.exit(code or 0)
+    return code or 0
 
 
-def _explain(problem: Exception) -> tuple[str, int]:
-    """Error message and exit code."""
+def _explain(problem: Exception) -> tuple[str | None, int]:
+    """Error message and exit code; a bug of our own has a traceback instead of a message."""
     if isinstance(problem, Interrupted):
         return str(problem), INTERRUPTED
     if isinstance(problem, TyperException):
@@ -165,14 +171,12 @@ def _show_warning(
         show_others(message, kind, *place)
 
 
-def _system_failure(problem: Exception) -> str:
-    """Message of a system failure; a bug of our own is raised again, with its traceback."""
+def _system_failure(problem: Exception) -> str | None:
+    """Message of a system failure, if it is one."""
     # torch has no error class of its own for a lack of memory.
     if isinstance(problem, MemoryError) or "allocate memory" in str(problem):
         return "out of memory; use smaller settings, for example --dim"
-    if isinstance(problem, RuntimeError):
-        raise problem
-    return str(problem)
+    return str(problem) if isinstance(problem, OSError) else None
 
 
 def _print_error(message: str) -> None:

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from dmte.cli.network_options import NetworkSource
 from dmte.cli.options import LINE
 from dmte.cli.output import print_json
-from dmte.cli.progress import bar_on_stderr
+from dmte.cli.progress import bar_on_stderr, description_column
 from dmte.distributed.group import ProcessGroup, run_on_all
 from dmte.distributed.launcher import (
     INTERRUPTED,
@@ -178,7 +178,7 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
         TextColumn("training"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.description}"),
+        description_column(),
         TimeRemainingColumn(),
     )
     with bar_on_stderr(*columns, quiet=quiet) as bar:

@@ -11,6 +11,7 @@ from dmte.cli.options import JsonOption
 from dmte.cli.output import print_json
 from dmte.errors import DmteWarning, TrainingError
 from dmte.model.history import history_from_json, outcome
+from dmte.runtime.formatting import one_line
 from dmte.storage.codec import decode_json
 from dmte.storage.folder import is_stored, read_parts
 
@@ -178,4 +179,4 @@ def _readable(value: object) -> str:
         return ", ".join(map(str, value))
     if isinstance(value, dict):
         return ", ".join(f"{name} {inner}" for name, inner in value.items())
-    return "none" if value is None else str(value)
+    return "none" if value is None else one_line(str(value))
