@@ -1,7 +1,8 @@
 """The command line: verbs on a network or a model.
 
 Results go to stdout, progress and warnings to stderr. An error is one line. The exit code is 2 for
-a mistake of the user and 1 for a failure of the system. ``--debug`` shows the traceback instead.
+a mistake of the user and 1 for a failure of the system (``exit_codes``). ``--debug`` shows the
+traceback instead.
 """
 
 import sys
@@ -18,13 +19,11 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from dmte.cli.exit_codes import INTERRUPTED, SYSTEM_FAILURE, USERS_MISTAKE, exit_code
 from dmte.cli.options import IS_DEBUGGING, LINE, DebugOption, with_flags
 from dmte.cli.terminal import visible_output
-from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostProcessError
+from dmte.errors import ConfigError, DmteError, DmteWarning
 from dmte.runtime.spelling import propose
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, by convention of shells and typer."""
 
 VERBS: Mapping[str, str] = MappingProxyType(
     {
@@ -136,7 +135,7 @@ def _run(arguments: Sequence[str]) -> int:
         code: int | None = app(arguments, prog_name="dmte", standalone_mode=False)
     except BrokenPipeError:
         sys.stderr.close()
-        return 1
+        return SYSTEM_FAILURE
     except Exception as problem:
         message, code = _explain(problem)
         if message is None or IS_DEBUGGING.get():
@@ -151,15 +150,11 @@ def _run(arguments: Sequence[str]) -> int:
 
 def _explain(problem: Exception) -> tuple[str | None, int]:
     """Error message and exit code; a bug of our own has a traceback instead of a message."""
-    if isinstance(problem, Interrupted):
-        return str(problem), INTERRUPTED
     if isinstance(problem, TyperException):
-        return problem.format_message(), 2
-    if isinstance(problem, LostProcessError):  # Not a mistake of the user.
-        return str(problem), 1
+        return problem.format_message(), USERS_MISTAKE
     if isinstance(problem, DmteError):
-        return str(problem), 2
-    return _system_failure(problem), 1
+        return str(problem), exit_code(problem)
+    return _system_failure(problem), SYSTEM_FAILURE
 
 
 def _show_warning(
@@ -176,7 +171,10 @@ def _system_failure(problem: Exception) -> str | None:
     # torch has no error class of its own for a lack of memory.
     if isinstance(problem, MemoryError) or "allocate memory" in str(problem):
         return "out of memory; use smaller settings, for example --dim"
-    return str(problem) if isinstance(problem, OSError) else None
+    if not isinstance(problem, OSError):
+        return None
+    where = "" if problem.filename is None else f"{problem.filename}: "
+    return f"{where}{problem.strerror or problem}"
 
 
 def _print_error(message: str) -> None:

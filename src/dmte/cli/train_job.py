@@ -12,14 +12,13 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
+from dmte.cli.exit_codes import exit_code
 from dmte.cli.network_options import NetworkSource
 from dmte.cli.options import LINE
 from dmte.cli.output import print_json
 from dmte.cli.progress import bar_on_stderr, description_column
 from dmte.distributed.group import ProcessGroup, run_on_all
 from dmte.distributed.launcher import (
-    INTERRUPTED,
-    USERS_MISTAKE,
     check_processes,
     group_size,
     is_restart,
@@ -141,7 +140,7 @@ def _errors_of_first_process() -> Iterator[None]:
     except DmteError as problem:
         if prints_messages():
             raise
-        sys.exit(INTERRUPTED if isinstance(problem, Interrupted) else USERS_MISTAKE)
+        sys.exit(exit_code(problem))
 
 
 def _announce(message: str) -> None:

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 RESTART, LAUNCHER = "DMTE_RESTART", "DMTE_LAUNCHER"
 """Environment variables: the number of restarts, and the id of the launcher process."""
-USERS_MISTAKE, INTERRUPTED = 2, 130
-"""Exit codes of an invalid command and of Ctrl-C."""
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG in linux/prctl.h: the signal to send when the parent dies.
 
 
@@ -112,8 +110,8 @@ def require_shared_folder(folder: Path, group: ProcessGroup) -> None:
     try:
         name = group.broadcast_string("" if mark is None else mark.name)
         is_seen = (folder / name).exists()
-        blind = None if is_seen else f"{socket.gethostname()} does not see {folder}"
-        found = group.first_error(blind)
+        blind = StorageError(f"{socket.gethostname()} does not see {folder}")
+        found = group.first_error(None if is_seen else blind)
     finally:
         if mark is not None:
             mark.unlink()
