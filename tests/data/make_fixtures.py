@@ -31,6 +31,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import dmte
 from dmte.__main__ import main
+from dmte.storage.stored_json import read_checked
 
 DATA = Path(__file__).parent
 VECTORS, MODELS, RUNS, TUNED = (DATA / name for name in ("vectors", "models", "runs", "tuned"))
@@ -240,8 +241,8 @@ def search(journal: Path, trials: int) -> Any:
 
 
 def lines_of(journal: Path) -> list[Any]:
-    """Return the lines of a journal, without the seconds in them."""
-    return [timeless(json.loads(line)) for line in journal.read_text("utf-8").splitlines()]
+    """Return the lines of a journal, without the seconds and checksums in them."""
+    return [timeless(read_checked(line)[0]) for line in journal.read_bytes().splitlines()]
 
 
 def timeless(value: Any) -> Any:

@@ -4,6 +4,7 @@ The members of a group are threads here, each with a gloo of its own: they excha
 and no process has to be started.
 """
 
+import errno
 import sys
 import tempfile
 import time
@@ -321,6 +322,23 @@ def test_hosts_without_a_shared_folder_raise(together: Together, tmp_path: Path)
     assert "all hosts must share the folder" in second
     together(2, lambda group: require_shared_folder(tmp_path / "shared", group))
     assert not list((tmp_path / "shared").iterdir())
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.ENOENT])
+@pytest.mark.parametrize("is_on_rank_zero", [False, True])
+def test_every_process_knows_whether_the_system_failed(
+    number: int, together: Together, *, is_on_rank_zero: bool
+) -> None:
+    def act(group: ProcessGroup) -> bool:
+        def fail() -> None:
+            if group.rank == (not is_on_rank_zero):
+                raise StorageError("cannot write") from OSError(number, "words")
+
+        with pytest.raises(DmteError) as caught:
+            group.run_on_rank_zero(fail) if is_on_rank_zero else run_on_all(group, fail)
+        return caught.value.is_system_failure
+
+    assert together(2, act) == [number == errno.ENOSPC] * 2
 
 
 def test_an_error_on_one_process_raises_on_all(together: Together) -> None:

@@ -73,12 +73,14 @@ def test_gensim_reads_the_word2vec_text(embedding: Embedding, tmp_path: Path) ->
 
 
 def test_the_projector_gets_vectors_and_metadata(embedding: Embedding, tmp_path: Path) -> None:
-    labels = ["x", "y\tz", "", "x", "x"]
+    labels = ["x", "y\tz", "", '"=1+1"', "'tis"]
     vectors, metadata = export_projector(embedding, tmp_path / "new", {"label": labels})
     assert np.array_equal(np.loadtxt(vectors, dtype=np.float32), embedding.vectors.numpy())
     lines = metadata.read_text("utf-8").split("\n")
     assert lines[0] == "id\tlabel"
-    assert lines[2] == "=cmd|' /C calc'!A0\ty z"
+    assert lines[2] == "'=cmd|' /C calc'!A0\ty z"
+    assert lines[4] == 'two lines\t\'"=1+1"'  # Spreadsheets remove the quotes.
+    assert lines[5] == "図\t'tis"
     assert len(lines) == 7
 
 

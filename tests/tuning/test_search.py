@@ -15,8 +15,10 @@ from dmte.errors import ConfigError, MissingExtraError, StorageError, TrainingEr
 from dmte.metrics import PairScores
 from dmte.network import TextualNetwork
 from dmte.settings import Settings
+from dmte.storage.stored_json import read_checked
 from dmte.training.run import TrainingRun
 from dmte.tuning import Search, Trial, search, tune
+from dmte.tuning.journal import SearchJournal
 from dmte.tuning.result import Check, Outcome
 from dmte.tuning.sampler import is_hopeless
 from dmte.tuning.space import SPACE
@@ -108,7 +110,7 @@ def test_a_journal_of_another_space_or_with_a_damaged_line_raises(
     journal = tmp_path / "a.jsonl"
     list(Search(planted, seed=0, journal=journal).run(trials=3))
     header, first, *others = journal.read_text().splitlines()
-    space = json.loads(header)
+    space, _ = read_checked(header.encode())
     space["space"]["hops"]["high"] = 9
     for damaged, message in [
         ([json.dumps(space), first], "other space"),
@@ -119,6 +121,29 @@ def test_a_journal_of_another_space_or_with_a_damaged_line_raises(
         journal.write_text("\n".join(damaged) + "\n")
         with pytest.raises(StorageError, match=message):
             Search(planted, seed=0, journal=journal)
+
+
+@pytest.mark.medium
+@pytest.mark.usefixtures("quick")
+def test_a_flipped_bit_of_a_journal_is_reported_with_its_line(
+    planted: TextualNetwork, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jsonl"
+    with Search(planted, seed=0, journal=path) as search:
+        list(search.run(trials=3))
+        list(search.check())
+        header = search.header
+    whole = path.read_bytes()
+    header_end = whole.index(b"\n")
+    begin = whole.index(b"\n", header_end + 1) - 50  # The end of a line and the next one.
+    positions = {*range(header_end + 1, len(whole), 397), *range(begin, begin + 100)}
+    for bit in (8 * at + one for at in [*positions, len(whole) - 1] for one in range(8)):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        line = whole.count(b"\n", 0, bit // 8) + 1
+        with pytest.raises(StorageError, match=rf"a\.jsonl, line {line}: "):
+            SearchJournal(path, header).read(lambda *_: None)
 
 
 @pytest.mark.usefixtures("quick")

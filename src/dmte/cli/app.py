@@ -1,13 +1,14 @@
 """The command line: verbs on a network or a model.
 
 Results go to stdout, progress and warnings to stderr. An error is one line. The exit code is 2 for
-a mistake of the user and 1 for a failure of the system. ``--debug`` shows the traceback instead.
+a mistake of the user and 1 for a failure of the system (``exit_codes``). ``--debug`` shows the
+traceback instead.
 """
 
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
@@ -18,12 +19,11 @@ import typer
 from typer.core import TyperGroup
 from typer.exceptions import TyperException
 
+from dmte.cli.exit_codes import INTERRUPTED, SYSTEM_FAILURE, USERS_MISTAKE, exit_code
 from dmte.cli.options import IS_DEBUGGING, LINE, DebugOption, with_flags
-from dmte.errors import ConfigError, DmteError, DmteWarning, Interrupted, LostProcessError
+from dmte.cli.terminal import visible_output
+from dmte.errors import ConfigError, DmteError, DmteWarning
 from dmte.runtime.spelling import propose
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, by convention of shells and typer."""
 
 VERBS: Mapping[str, str] = MappingProxyType(
     {
@@ -123,37 +123,38 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # A terminal may lack λ.
+    with visible_output(), warnings.catch_warnings():
+        warnings.simplefilter("always", DmteWarning)
+        warnings.showwarning = partial(_show_warning, warnings.showwarning)
+        sys.exit(_run(given or ["--help"]))
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """Run a command, print its error if it fails, and return the exit code."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always", DmteWarning)
-            warnings.showwarning = partial(_show_warning, warnings.showwarning)
-            code = app(given or ["--help"], prog_name="dmte", standalone_mode=False)
+        code: int | None = app(arguments, prog_name="dmte", standalone_mode=False)
     except BrokenPipeError:
         sys.stderr.close()
-        sys.exit(1)
-    except (TyperException, DmteError, OSError, MemoryError, RuntimeError) as problem:
+        return SYSTEM_FAILURE
+    except Exception as problem:
         message, code = _explain(problem)
-        if IS_DEBUGGING.get():
+        if message is None or IS_DEBUGGING.get():
             traceback.print_exc()
         else:
             _print_error(message)
     else:
         if code == INTERRUPTED:
             _print_error("interrupted")
-    sys.exit(code or 0)
+    return code or 0
 
 
-def _explain(problem: Exception) -> tuple[str, int]:
-    """Error message and exit code."""
-    if isinstance(problem, Interrupted):
-        return str(problem), INTERRUPTED
+def _explain(problem: Exception) -> tuple[str | None, int]:
+    """Error message and exit code; a bug of our own has a traceback instead of a message."""
     if isinstance(problem, TyperException):
-        return problem.format_message(), 2
-    if isinstance(problem, LostProcessError):  # Not a mistake of the user.
-        return str(problem), 1
+        return problem.format_message(), USERS_MISTAKE
     if isinstance(problem, DmteError):
-        return str(problem), 2
-    return _system_failure(problem), 1
+        return str(problem), exit_code(problem)
+    return _system_failure(problem), SYSTEM_FAILURE
 
 
 def _show_warning(
@@ -165,14 +166,15 @@ def _show_warning(
         show_others(message, kind, *place)
 
 
-def _system_failure(problem: Exception) -> str:
-    """Message of a system failure; a bug of our own is raised again, with its traceback."""
+def _system_failure(problem: Exception) -> str | None:
+    """Message of a system failure, if it is one."""
     # torch has no error class of its own for a lack of memory.
     if isinstance(problem, MemoryError) or "allocate memory" in str(problem):
         return "out of memory; use smaller settings, for example --dim"
-    if isinstance(problem, RuntimeError):
-        raise problem
-    return str(problem)
+    if not isinstance(problem, OSError):
+        return None
+    where = "" if problem.filename is None else f"{problem.filename}: "
+    return f"{where}{problem.strerror or problem}"
 
 
 def _print_error(message: str) -> None:

@@ -7,7 +7,7 @@ their values as one ``NetworkSource``.
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,6 +18,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from dmte.cli.field_docs import Field, fields_of, first_sentence
 from dmte.cli.options import added_parameters, complete, keyword_parameters, with_parameters
+from dmte.cli.terminal import console, visible_output
 from dmte.errors import ConfigError, NoTextsWarning
 from dmte.network.datasets import DATASETS
 from dmte.network.formats.columns import GUESSED, Columns
@@ -76,7 +77,7 @@ class NetworkSource:
             ConfigError: Neither a network nor tables are given, or both are.
             NetworkError: The network cannot be read.
         """
-        bar = reading_bar(Console(stderr=True), quiet=quiet)
+        bar = reading_bar(console(stderr=True), quiet=quiet)
         with warnings.catch_warnings(), bar as show, report_to(show):
             if features is not None and not features.is_dir():  # A sentence encoder reads texts.
                 warnings.simplefilter("ignore", NoTextsWarning)
@@ -150,23 +151,22 @@ def _column_option(column: Field) -> Any:
 
 
 @contextmanager
-def reading_bar(console: Console, *, quiet: bool) -> Iterator[Callable[[float], None]]:
+def reading_bar(stderr: Console, *, quiet: bool) -> Iterator[Callable[[float], None]]:
     """Bar of the fraction read, if the console is a terminal and reading takes long."""
     columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn())
-    bar = Progress(*columns, console=console, transient=True)
+    bar, shows = Progress(*columns, console=stderr, transient=True), ExitStack()
     task, began, shown = bar.add_task("", total=1.0), time.monotonic(), 0.0
 
     def show(share: float) -> None:
         nonlocal shown
-        if abs(share - shown) < STEP or quiet or not console.is_terminal:
+        if abs(share - shown) < STEP or quiet or not stderr.is_terminal:
             return
         shown = share
         if time.monotonic() - began > PATIENCE:
-            bar.start()
+            if not bar.live.is_started:  # Stopping a bar that never started leaves a blank line.
+                shows.enter_context(bar)
+                shows.enter_context(visible_output())
             bar.update(task, completed=share)
 
-    try:
+    with shows:
         yield show
-    finally:
-        if bar.live.is_started:  # Stopping a bar that never started leaves a blank line.
-            bar.stop()

@@ -14,12 +14,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Column, Table
 from rich.text import Text
 
+from dmte.cli.terminal import console, write_exactly
 from dmte.errors import ConfigError
-from dmte.runtime.formatting import spreadsheet_safe
+from dmte.runtime.formatting import one_line, spreadsheet_safe
 
 if TYPE_CHECKING:
     from dmte.network import TextualNetwork
@@ -37,17 +38,14 @@ def terminal_width() -> int:
     return max(shutil.get_terminal_size((100, 24)).columns, MIN_WIDTH)
 
 
-def rendered(*parts: RenderableType) -> str:
-    """The parts as they look on stdout, without trailing blanks."""
-    console = Console(
-        width=terminal_width(),
-        color_system=None if os.environ.get("NO_COLOR") else "auto",
-        highlight=False,
-    )
-    with console.capture() as captured:
+def print_parts(*parts: RenderableType) -> None:
+    """Print tables and lines of text, without trailing blanks."""
+    colors = None if os.environ.get("NO_COLOR") else "auto"
+    stdout = console(width=terminal_width(), color_system=colors)
+    with stdout.capture() as captured:
         for part in parts:
-            console.print(part)
-    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+            stdout.print(part)
+    stdout.file.writelines(f"{line.rstrip()}\n" for line in captured.get().splitlines())
 
 
 def grid(columns: Sequence[Column], rows: Rows, *, heads: bool = False) -> Table:
@@ -86,15 +84,6 @@ def cell(value: object) -> Text:
     return Text(one_line(str(value)))
 
 
-def one_line(text: str) -> str:
-    r"""Replace line breaks and other unprintable characters by blanks.
-
-    >>> one_line("a\n b\x1b[2J")
-    'a b [2J'
-    """
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
 def shorten(text: str, width: int) -> str:
     """The text on one line of at most ``width`` characters."""
     return _cut(one_line(text), width)
@@ -118,7 +107,7 @@ def network_facts(network: "TextualNetwork") -> dict[str, Any]:
 
 def print_csv(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> None:
     """Print a header and a line per row."""
-    sys.stdout.write(csv_text(rows, columns))
+    write_exactly(csv_text(rows, columns))
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
@@ -173,8 +162,8 @@ def describe_neighbors(
     ]
 
 
-def neighbor_table(heading: str, rows: Sequence[dict[str, Any]]) -> str:
-    """Table of neighbors, as in the paper's Table 3; linked ones are marked."""
+def print_neighbors(heading: str, rows: Sequence[dict[str, Any]]) -> None:
+    """Print a table of neighbors, as in the paper's Table 3; linked ones are marked."""
     columns = (column(style="cyan"), column(style="bold", most=terminal_width() // 3), column())
     shown = [
         (
@@ -187,7 +176,7 @@ def neighbor_table(heading: str, rows: Sequence[dict[str, Any]]) -> str:
     parts: list[Any] = [Text(shorten(heading, terminal_width())), grid(columns, shown)]
     if any(row["linked"] for row in rows):
         parts.append(Text(f"     {LINKED} linked to the query"))
-    return rendered(*parts)
+    print_parts(*parts)
 
 
 def check_one_format(*, as_json: bool, as_csv: bool) -> None:

@@ -2,17 +2,19 @@
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Column
+from rich.text import Text
 
 from dmte.cli.output import print_json
+from dmte.cli.terminal import console, visible_output
 from dmte.errors import ConfigError, Interrupted
 from dmte.runtime.formatting import plural
 
@@ -47,7 +49,7 @@ def run_with_progress(
     skipped: dict[str, str] | None = {} if skip_unable else None
     count = num_workers(workers)
     shares = Shares(jobs)
-    with FitsProgress(shares, len(jobs), quiet=quiet) as progress:
+    with FitsProgress(shares, len(jobs), quiet=quiet) as progress, visible_output():
         try:
             for job, result in run_jobs(jobs, read, count, shares, skipped):
                 progress.advance_to_next(job)
@@ -76,31 +78,40 @@ def num_workers(given: int | None) -> int:
 @contextmanager
 def bar_on_stderr(*columns: ProgressColumn, quiet: bool) -> Iterator[Progress]:
     """A bar on stderr, hidden unless that is a terminal."""
-    console = Console(stderr=True, soft_wrap=True)
-    hidden = quiet or not console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+    stderr = console(stderr=True, soft_wrap=True)
+    hidden = quiet or not stderr.is_terminal
+    bar = Progress(*columns, console=stderr, transient=True, disable=hidden)
+    with bar, visible_output():
         yield bar
 
 
-def spinner(message: str, *, quiet: bool) -> AbstractContextManager[object]:
+def description_column(**options: Any) -> TextColumn:
+    """The description of a task as it is: a name in it may look like markup."""
+    return TextColumn("{task.description}", markup=False, **options)
+
+
+@contextmanager
+def spinner(message: str, *, quiet: bool) -> Iterator[None]:
     """A message with a spinner on stderr, hidden unless that is a terminal."""
-    console = Console(stderr=True)
-    return console.status(message) if console.is_terminal and not quiet else nullcontext()
+    stderr = console(stderr=True)
+    hidden = quiet or not stderr.is_terminal
+    with nullcontext() if hidden else stderr.status(Text(message)), visible_output():
+        yield
 
 
 class FitsProgress(Progress):
     """A bar on a terminal, lines in a file; running fits count by their finished share."""
 
     def __init__(self, shares: "Shares", total: int, *, quiet: bool) -> None:
-        console = Console(stderr=True, soft_wrap=True)
+        stderr = console(stderr=True, soft_wrap=True)
         self._shares, self._quiet, self.num_done = shares, quiet, 0
         super().__init__(
             BarColumn(BAR_WIDTH),
-            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+            description_column(table_column=Column(no_wrap=True)),
             TimeRemainingColumn(),
-            console=console,
+            console=stderr,
             transient=True,
-            disable=quiet or not console.is_terminal,
+            disable=quiet or not stderr.is_terminal,
             speed_estimate_period=DAY,
         )
         self.add_task("", total=total)

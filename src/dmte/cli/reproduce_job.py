@@ -86,13 +86,13 @@ def measure(
         jobs = {one.name: wanted.of(one.jobs, network) for one in targets}
         _check_able(jobs, journals)
         if dry_run:
-            missing = _missing(jobs, journals, quiet=quiet)
+            missing = missing_fits(jobs, journals, quiet=quiet)
             plans[name] = plan(chain(*missing.values()), _recorded(targets, network, journals))
             continue
         with ExitStack() as locks:
             for member in filter(jobs.get, journals):
                 locks.enter_context(journals[member].growing())
-            missing = _missing(jobs, journals, quiet=quiet)
+            missing = missing_fits(jobs, journals, quiet=quiet)
             _complete(name, missing, journals, workers, quiet=quiet)
             for one in targets:
                 _show(out, one, one.results(network, journals[one.name]))
@@ -173,7 +173,7 @@ def _check_able(wanted: Mapping[str, Sequence[Job]], journals: Mapping[str, Jour
         raise ConfigError(f"{', '.join(reasons)} cannot run here: {why}")
 
 
-def _missing(
+def missing_fits(
     wanted: Mapping[str, Sequence[Job]], journals: Mapping[str, Journal], *, quiet: bool
 ) -> dict[str, list[Job]]:
     """Unfinished fits of every target that can run here."""
@@ -183,7 +183,9 @@ def _missing(
         if not quiet:
             done = sum(job in journals[name] for job in jobs)
             left = f"{len(missing[name])} {plural(len(missing[name]), 'fit')} to make"
-            print(f"{name}: {left}, {done} done before", file=sys.stderr)
+            unchecked = journals[name].num_unchecked
+            older = f" ({unchecked:,} stored without a checksum)" if unchecked else ""
+            print(f"{name}: {left}, {done} done before{older}", file=sys.stderr)
     return missing
 
 

@@ -12,10 +12,11 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 
+from dmte.cli.exit_codes import exit_code
 from dmte.cli.network_options import NetworkSource
 from dmte.cli.options import LINE
 from dmte.cli.output import print_json
-from dmte.cli.progress import bar_on_stderr
+from dmte.cli.progress import bar_on_stderr, description_column
 from dmte.distributed.group import ProcessGroup, run_on_all
 from dmte.distributed.launcher import supervise
 from dmte.distributed.membership import LOST_PROCESS, Place, require_shared_folder
@@ -43,8 +44,6 @@ from dmte.training.run import EpochReport, TrainingRun
 MOST_THREADS = 1024
 MOST_PER_PROCESSOR = 4
 """Processes of one command per processor of this host: a thousand would stop it for everything."""
-USERS_MISTAKE, INTERRUPTED = 2, 130
-"""Exit codes of a process that leaves its message to the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +171,7 @@ def _errors_of_first_process(place: Place) -> Iterator[None]:
     except DmteError as problem:
         if place.prints_messages:
             raise
-        sys.exit(INTERRUPTED if isinstance(problem, Interrupted) else USERS_MISTAKE)
+        sys.exit(exit_code(problem))
 
 
 def _announce(message: str) -> None:
@@ -210,7 +209,7 @@ def progress(epochs: int, *, quiet: bool) -> Iterator[Callable[[EpochReport], No
         TextColumn("training"),
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("{task.description}"),
+        description_column(),
         TimeRemainingColumn(),
     )
     with bar_on_stderr(*columns, quiet=quiet) as bar:

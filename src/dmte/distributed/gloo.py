@@ -162,11 +162,11 @@ class GlooGroup:
         else:
             while bool(self.broadcast(_HEARTBEAT)):
                 pass
-        found = self.first_error(None if problem is None else str(problem) or "unknown")
+        found = self.first_error(problem)
         if problem is not None:
             raise problem
         if found is not None:
-            raise TrainingError(found[1])
+            raise found[1]
         return result
 
     @contextmanager
@@ -242,11 +242,12 @@ class GlooGroup:
                     "have the same network, settings and versions"
                 )
 
-    def first_error(self, message: str | None) -> tuple[int, str] | None:
-        """Return the lowest rank with an error message, and the message."""
-        for rank, other in enumerate(self._tables_of_all(_padded(message or ""))):
+    def first_error(self, problem: DmteError | None) -> tuple[int, DmteError] | None:
+        """Return the lowest rank with an error, and a copy of the error."""
+        own = "" if problem is None else f"{problem.is_system_failure:d}{problem}"
+        for rank, other in enumerate(self._tables_of_all(_padded(own))):
             if found := _unpadded(other):
-                return rank, found
+                return rank, TrainingError(found[1:], is_system_failure=found[0] == "1")
         return None
 
     def sum_detached(self, part: Tensor) -> Tensor:

@@ -86,8 +86,8 @@ class ProcessGroup(Columns, Protocol):
             ConfigError: A fact differs from that of rank zero.
         """
 
-    def first_error(self, message: str | None, /) -> tuple[int, str] | None:
-        """Return the lowest rank with an error message, and the message."""
+    def first_error(self, problem: DmteError | None, /) -> tuple[int, DmteError] | None:
+        """Return the lowest rank with an error, and a copy of the error."""
 
 
 def column_slice(width: int, rank: int, size: int) -> slice:
@@ -138,9 +138,9 @@ class SingleProcess(AllColumns):
     def require_same(self, facts: Mapping[str, object]) -> None:
         """Accept the facts."""
 
-    def first_error(self, message: str | None) -> tuple[int, str] | None:
-        """Return the message, if there is one."""
-        return None if message is None else (0, message)
+    def first_error(self, problem: DmteError | None) -> tuple[int, DmteError] | None:
+        """Return the error, if there is one."""
+        return None if problem is None else (0, problem)
 
 
 SINGLE_PROCESS: ProcessGroup = SingleProcess()
@@ -159,9 +159,11 @@ def run_on_all(group: ProcessGroup, act: Callable[[], Result]) -> Result:
         raise
     except DmteError as error:
         problem = error
-    found = group.first_error(None if problem is None else str(problem) or "unknown")
+    found = group.first_error(problem)
     if problem is not None and found is not None and found[0] == group.rank:
         raise problem
     if found is not None:
-        raise ConfigError(f"process {found[0]}: {found[1]}")
+        rank, other = found
+        words, is_system_failure = f"process {rank}: {other}", other.is_system_failure
+        raise ConfigError(words, is_system_failure=is_system_failure)
     return result

@@ -183,8 +183,8 @@ def require_shared_folder(folder: Path, group: ProcessGroup) -> None:
     try:
         name = group.broadcast_string("" if mark is None else mark.name)
         is_seen = (folder / name).exists()
-        blind = None if is_seen else f"{socket.gethostname()} does not see {folder}"
-        found = group.first_error(blind)
+        blind = StorageError(f"{socket.gethostname()} does not see {folder}")
+        found = group.first_error(None if is_seen else blind)
     finally:
         if mark is not None:
             mark.unlink()

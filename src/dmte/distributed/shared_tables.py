@@ -31,7 +31,7 @@ def write_tables(path: Path, tables: object) -> None:
         with path.open("wb") as file:
             for tensor in _tensors(tables):
                 file.write(bytes(-file.tell() % ALIGNMENT))
-                tensor.contiguous().numpy().tofile(file)
+                file.write(tensor.contiguous().numpy().data)
     except OSError as error:
         raise StorageError(
             f"cannot write {path}, the file of tables that the processes of this host share: "

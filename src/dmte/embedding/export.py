@@ -4,10 +4,12 @@ parquet      id and vector, a list of 32-bit floats
 npz          ids and vectors as NumPy arrays, read without pickle
 word2vec     the text format of word2vec, which gensim and many others read
 csv          id and one column per dimension, safe to open as a spreadsheet
-projector    two tab-separated files for the TensorBoard projector: vectors and metadata
+projector    two tab-separated files for the TensorBoard projector: vectors, and metadata that are
+             safe to open as a spreadsheet
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
@@ -60,8 +62,8 @@ def export_projector(
         new_file(metadata, replace=replace) as words,
     ):
         numbers.writelines(_numbers(row, "\t") + b"\n" for row in embedding.vectors.numpy())
-        words.write("\t".join(["id", *columns]).encode() + b"\n")
-        words.writelines("\t".join(map(_one_line, row)).encode() + b"\n" for row in rows)
+        for row in chain([("id", *columns)], rows):
+            words.write("\t".join(map(_tsv_cell, row)).encode() + b"\n")
     return vectors, metadata
 
 
@@ -130,5 +132,8 @@ def _numbers(row: np.ndarray, separator: str) -> bytes:
     return (separator.join(["%.9g"] * len(row)) % tuple(row.tolist())).encode()
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _tsv_cell(text: str) -> str:
+    """A cell on one line. The format has no quotes, but spreadsheets remove them."""
+    line = " ".join(text.split())
+    bare = line.lstrip('"')
+    return line if spreadsheet_safe(bare) == bare else f"'{line}"

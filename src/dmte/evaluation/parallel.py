@@ -108,9 +108,8 @@ def run_jobs(
             yield waiting[done], result
         pool.shutdown()  # All jobs are done, so workers exit and clean up.
     except BrokenProcessPool as problem:
-        raise TrainingError(
-            "a worker process died, possibly out of memory; use fewer --workers"
-        ) from problem
+        died = "a worker process died, possibly out of memory; use fewer --workers"
+        raise TrainingError(died, is_system_failure=True) from problem
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - others:

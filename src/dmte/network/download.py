@@ -20,7 +20,7 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
-from dmte.errors import DownloadError
+from dmte.errors import ConfigError, DownloadError, StorageError
 from dmte.network.datasets import DATA_VARIABLE, DataFile, Dataset, check_dataset
 from dmte.storage.folder import sync_folder
 from dmte.storage.locks import lock_place, locked
@@ -64,7 +64,10 @@ def download(
         report: Called whenever another part of a file has arrived.
 
     Raises:
-        DownloadError: A file cannot be downloaded or written, or its content is wrong.
+        DownloadError: A file cannot be downloaded, or its content is wrong.
+        ConfigError: The data set is bundled, or the mirror is not a URL.
+        StorageError: The folder cannot be written, another process writes it, or it holds a file
+            that is not the published one.
         NetworkError: An existing file cannot be read.
     """
     mirror = base_url or os.environ.get(MIRROR_VARIABLE) or None
@@ -72,7 +75,7 @@ def download(
     if not _missing(dataset, folder):
         return place
     busy = f"another process is downloading into {place}; wait until it has finished"
-    with _created(place), locked(lock_place(place), DownloadError(busy)):
+    with _created(place), locked(lock_place(place), StorageError(busy)):
         for file in _missing(dataset, folder):  # Another process may have fetched some of them.
             _fetch(file, url_of(dataset, file, mirror), place, report)
     return place
@@ -82,15 +85,15 @@ def url_of(dataset: Dataset, file: DataFile, mirror: str | None = None) -> str:
     """URL of a file of a data set.
 
     Raises:
-        DownloadError: The data set is bundled, or the mirror is not a URL.
+        ConfigError: The data set is bundled, or the mirror is not a URL.
     """
     if dataset.origin is None:
-        raise DownloadError(f"{dataset.name} is included in this package and needs no download")
+        raise ConfigError(f"{dataset.name} is included in this package and needs no download")
     if mirror is None:
         origin = dataset.origin
         return f"{GITHUB}/{origin.repository}/HEAD/{origin.folder}/{file.name}"
     if not mirror.lower().startswith(("http://", "https://", "file://")):
-        raise DownloadError(
+        raise ConfigError(
             f"the mirror {mirror!r} is not a URL; it must start with http://, https:// or file://"
         )
     return f"{mirror.rstrip('/')}/{dataset.name}/{file.name}"
@@ -100,7 +103,7 @@ def _missing(dataset: Dataset, root: Path) -> list[DataFile]:
     """Files to download, after checking that existing files are the published ones."""
     found = check_dataset(dataset, root)
     if found.different:
-        raise DownloadError(
+        raise StorageError(
             f"{found.folder / found.different[0]} exists already, but is not the published file "
             "(its git blob id differs), and is not overwritten; move or delete it first"
         )
@@ -123,7 +126,7 @@ def _created(folder: Path) -> Iterator[None]:
             with suppress(OSError):  # It is not empty.
                 path.rmdir()
         if isinstance(problem, OSError):
-            raise DownloadError(_cannot_write(folder, problem)) from None
+            raise StorageError(_cannot_write(folder, problem)) from problem
         raise
 
 
@@ -147,7 +150,9 @@ def _fetch(file: DataFile, url: str, folder: Path, report: Report) -> None:
             part.unlink(missing_ok=True)
         raise
     except OSError as error:
-        _discard(part, _cannot_write(folder, error))
+        _remove(part)
+        reason = f"{_cannot_write(folder, error)}; the partial file was deleted"
+        raise StorageError(reason) from error
     with suppress(OSError):  # The file is complete; some file systems cannot sync a folder.
         sync_folder(folder)
 
@@ -246,9 +251,13 @@ def _size(path: Path) -> int:
 
 def _discard(part: Path, reason: str) -> NoReturn:
     """Delete the partial file and raise an error."""
+    _remove(part)
+    raise DownloadError(f"{reason}; the partial file was deleted") from None
+
+
+def _remove(part: Path) -> None:
     with suppress(OSError):
         part.unlink(missing_ok=True)
-    raise DownloadError(f"{reason}; the partial file was deleted") from None
 
 
 def _cannot_write(folder: Path, error: OSError) -> str:

@@ -5,7 +5,6 @@ method at one fraction of the edges or labels, with the mean over seeds and its 
 """
 
 import dataclasses
-import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from dmte.errors import ConfigError, StorageError
 from dmte.metrics import CLASS_METRICS, LINK_METRICS, Metric, find_metric
 from dmte.model.history import TOO_FEW, BestValidation, History, best_validation
 from dmte.plotting.figure import COLORS, Line, Panel, draw_panels
+from dmte.storage.stored_json import ChecksumError, read_checked
 
 MIN_BAND_SEEDS = 3
 """Seeds needed for a band; with two, Student's interval is twelve times their difference."""
@@ -113,9 +113,11 @@ def read_result_file(path: Path) -> dict[str, Any]:
         StorageError: The file cannot be read, or does not contain results.
     """
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content, _ = read_checked(path.read_bytes())
     except OSError as problem:
         raise StorageError(f"cannot read {path}: {problem.strerror}") from problem
+    except ChecksumError as problem:
+        raise StorageError(f"{path} is {problem}; write it again") from problem
     except ValueError as problem:  # Neither text nor JSON.
         raise StorageError(f"{path} is not a result file: it is not JSON ({problem})") from problem
     if not isinstance(content, dict) or not _rows(content):

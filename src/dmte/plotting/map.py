@@ -25,9 +25,17 @@ from torch.nn.functional import normalize
 from dmte.embedding.embedding import Embedding
 from dmte.errors import ConfigError, warn
 from dmte.network import TextualNetwork
-from dmte.plotting.figure import COLORS, SHAPES, check_file_type, new_figure, save_figure
+from dmte.plotting.figure import (
+    COLORS,
+    SHAPES,
+    as_plain_text,
+    caption,
+    check_file_type,
+    new_figure,
+    save_figure,
+)
 from dmte.plotting.label_placement import Places
-from dmte.plotting.map_canvas import Canvas, Group, shorten
+from dmte.plotting.map_canvas import MAX_NAME_LENGTH, Canvas, Group
 from dmte.runtime.optional import require
 from dmte.runtime.seeding import generator_for
 from dmte.settings import Half, Projection
@@ -94,6 +102,7 @@ class Map:
             if number is not None and number < least:
                 raise ConfigError(f"{name} must be at least {least}, not {number}")
 
+    @as_plain_text()
     def draw(
         self,
         network: TextualNetwork,
@@ -235,7 +244,8 @@ def _by_degree(
 def vertex_name(network: TextualNetwork, vertex: int) -> str:
     """Return the id of a vertex, or the start of its text if the id is a number."""
     name = network.ids[vertex]
-    return shorten(network.texts[vertex] if name.isdigit() and network.texts[vertex] else name)
+    shown = network.texts[vertex] if name.isdigit() and network.texts[vertex] else name
+    return caption(shown, MAX_NAME_LENGTH)
 
 
 def _height(places: Places) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Int
 
+from dmte.plotting.figure import caption, draw_legend
 from dmte.plotting.label_placement import (
     Box,
     Candidates,
@@ -40,17 +41,7 @@ class Group(NamedTuple):
     @property
     def title(self) -> str:
         """Text of the legend entry."""
-        return f"{shorten(self.name)} ({len(self.members):,})"
-
-
-def shorten(name: str) -> str:
-    """Truncate a name to one line of at most 28 characters.
-
-    >>> shorten("a name that is much too long for a map")
-    'a name that is much too lon…'
-    """
-    line = " ".join(name.split())
-    return line if len(line) <= MAX_NAME_LENGTH else line[: MAX_NAME_LENGTH - 1].rstrip() + "…"
+        return f"{caption(self.name, MAX_NAME_LENGTH)} ({len(self.members):,})"
 
 
 class Canvas:
@@ -82,7 +73,6 @@ class Canvas:
                 edgecolors="none" if is_grey else "#222222",
                 linewidths=0 if count > MAX_VECTOR_POINTS else 0.3,
                 rasterized=count > MAX_VECTOR_POINTS,
-                label=group.title,
             )
         self.axes.set_axis_off()
         self.axes.set_aspect("equal", adjustable="datalim")
@@ -93,13 +83,14 @@ class Canvas:
     def _draw_legend(self) -> None:
         from matplotlib.lines import Line2D
 
-        handles = [
-            Line2D([], [], color=g.color, marker=g.shape, linestyle="", markersize=6, label=g.title)
-            for g in sorted(self.groups, key=lambda g: g.kind != "label")
+        in_order = sorted(self.groups, key=lambda group: group.kind != "label")
+        points = [
+            Line2D([], [], color=group.color, marker=group.shape, linestyle="", markersize=6)
+            for group in in_order
         ]
-        self.figure.legend(
-            handles=handles, loc="outside right upper", frameon=False, fontsize=9, labelspacing=0.7
-        )
+        titles = [group.title for group in in_order]
+        style = {"loc": "outside right upper", "fontsize": 9, "labelspacing": 0.7}
+        draw_legend(self.figure, titles, points, **style)
 
     def freeze_layout(self) -> None:
         """Compute the layout and fix it, so that positions in pixels stay valid."""
@@ -118,7 +109,11 @@ class Canvas:
                 # The box is translucent, so that points below it stay visible.
                 box = {"boxstyle": "round,pad=0.2", "fc": "#FFFFFFB0", "ec": group.color, "lw": 1.8}
                 text = self.figure.text(
-                    0, 0, shorten(group.name), fontsize=9, ha="center", va="center", bbox=box
+                    *(0, 0, caption(group.name, MAX_NAME_LENGTH)),
+                    fontsize=9,
+                    ha="center",
+                    va="center",
+                    bbox=box,
                 )
                 self._place(text, densest_point(self._points[group.members]), rings)
 

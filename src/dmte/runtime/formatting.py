@@ -1,4 +1,4 @@
-"""HTML tables for notebooks, cells safe for spreadsheets, and plurals."""
+"""HTML tables for notebooks, text on one line, cells safe for spreadsheets, and plurals."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -45,6 +45,15 @@ def _row(kind: str, cells: Sequence[str]) -> str:
 
 def _shortened(cell: str) -> str:
     return cell if len(cell) <= LONGEST else cell[: LONGEST - 1] + "…"
+
+
+def one_line(text: str) -> str:
+    r"""Replace line breaks and other unprintable characters by blanks.
+
+    >>> one_line("a\n b\x1b[2J")
+    'a b [2J'
+    """
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")

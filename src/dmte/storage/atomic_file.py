@@ -46,7 +46,8 @@ def new_file(path: Path, *, replace: bool) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
             temporary.replace(path)
     except OSError as problem:
-        raise StorageError(f"{path} cannot be written: {problem.strerror}") from problem
+        reason = problem.strerror or problem
+        raise StorageError(f"{path} cannot be written: {reason}") from problem
 
 
 @contextmanager

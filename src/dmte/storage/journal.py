@@ -1,7 +1,11 @@
-"""Append-only files of JSON lines, for results that must survive a kill."""
+"""Append-only files of JSON lines, for results that must survive a kill and detect damage.
+
+Every line has a checksum. Lines of earlier versions have none, and are read as they are.
+"""
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,15 +13,19 @@ from typing import Any, BinaryIO
 
 from dmte.errors import StorageError
 from dmte.storage.locks import lock_place, locked
+from dmte.storage.stored_json import CHECKSUM, with_checksum
+
+_BEYOND_THE_END = re.compile(rb',"%s":"[0-9a-f]{16}"\}.' % CHECKSUM.encode(), re.DOTALL)
+"""The end of a line and another character: its line feed is damaged."""
 
 
 def append_line(path: Path, entry: Mapping[str, Any]) -> None:
-    """Append a line of JSON, and wait until it is on the disk.
+    """Append a line of JSON with a checksum, and wait until it is on the disk.
 
     Raises:
         StorageError: The file cannot be written.
     """
-    line = json.dumps(entry, separators=(",", ":")) + "\n"
+    line = with_checksum(json.dumps(entry, separators=(",", ":"))) + "\n"
     try:
         with _opened(path) as file:
             file.write(line.encode())
@@ -30,10 +38,13 @@ def append_line(path: Path, entry: Mapping[str, Any]) -> None:
 def read_lines(path: Path) -> list[bytes]:
     """Read the complete lines; an incomplete last line is ignored, a missing file is empty.
 
+    ``stored_json.read_checked`` verifies a line.
+
     Raises:
         StorageError: The file cannot be read.
     """
-    return _whole(_content(path)).splitlines()
+    lines = _whole(_content(path)).split(b"\n")
+    return lines if lines[-1] else lines[:-1]
 
 
 @contextmanager
@@ -66,7 +77,9 @@ def _cut_half_line(path: Path) -> None:
 
 
 def _whole(content: bytes) -> bytes:
-    return content[: content.rfind(b"\n") + 1]
+    """The lines without the first half of one that a kill left, which nothing can follow."""
+    end = content.rfind(b"\n") + 1
+    return content if _BEYOND_THE_END.search(content, end) else content[:end]
 
 
 def _content(path: Path) -> bytes:

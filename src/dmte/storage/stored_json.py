@@ -3,9 +3,15 @@
     Stored.of(json.loads(text)).inner("network").text("name")
 
 A value that is missing or of another kind raises ``DamageError`` with its place, ``network.name``.
+
+A damaged text may still be valid JSON with another figure. So objects are stored with a checksum of
+their text as the last value (``with_checksum``), which ``read_checked`` verifies.
 """
 
+import hashlib
+import json
 import math
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +20,47 @@ from typing import Any
 
 class DamageError(ValueError):
     """A stored value is missing or of another kind; the message is its place."""
+
+
+class ChecksumError(ValueError):
+    """A text does not match its checksum."""
+
+    def __init__(self) -> None:
+        super().__init__("damaged, its checksum differs")
+
+
+CHECKSUM = "sha256"
+_AT_END = re.compile(rb',"%s":"([0-9a-f]{16})"\}[ \r\n\t]*\Z' % CHECKSUM.encode())
+
+
+def with_checksum(text: str) -> str:
+    """The text of a JSON object, with a checksum of this text as its last value.
+
+    >>> with_checksum('{"auc": 0.9}')
+    '{"auc": 0.9,"sha256":"bce0b3488e3cc2bd"}'
+    """
+    return f'{text[:-1]},"{CHECKSUM}":"{_checksum(text.encode())}"}}'
+
+
+def read_checked(text: bytes) -> tuple[Any, bool]:
+    """The value of a JSON text without its checksum, and whether it has one.
+
+    Raises:
+        ChecksumError: The text does not match its checksum.
+        ValueError: The text is not JSON.
+    """
+    found = _AT_END.search(text)
+    body = text if found is None else text[: found.start()] + b"}"
+    value = json.loads(body)
+    if found is None and not (isinstance(value, dict) and CHECKSUM in value):
+        return value, False
+    if found is None or found[1].decode() != _checksum(body):
+        raise ChecksumError
+    return value, True
+
+
+def _checksum(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any
 from dmte.errors import ConfigError, StorageError
 from dmte.settings import Settings
 from dmte.storage.journal import append_line, read_lines, sole_writer
+from dmte.storage.stored_json import ChecksumError, read_checked
 
 
 class SearchJournal:
@@ -69,9 +70,9 @@ class SearchJournal:
         """Release the lock."""
         self._lock.close()
 
-    def _read_line(self, number: int, line: str | bytes, take: Callable[[str, Any], None]) -> None:
+    def _read_line(self, number: int, line: bytes, take: Callable[[str, Any], None]) -> None:
         try:
-            entry = json.loads(line)
+            entry, _ = read_checked(line)
             if number == 1:
                 self._check_header(entry)
                 self._has_begun = True
@@ -79,8 +80,9 @@ class SearchJournal:
                 ((kind, value),) = entry.items()
                 take(kind, value)
         except (ValueError, TypeError, KeyError, AttributeError, ConfigError) as problem:
+            what = problem if isinstance(problem, ChecksumError) else "not a tuning record"
             raise StorageError(
-                f"{self.path}, line {number}: not a tuning record; delete the file to start over"
+                f"{self.path}, line {number}: {what}; delete the file to start over"
             ) from problem
 
     def _check_header(self, header: Mapping[str, Any]) -> None:

@@ -51,9 +51,9 @@ def dmte(capsys: pytest.CaptureFixture[str], *arguments: str) -> Done:
     return Done(stopped.value.code, *capsys.readouterr())
 
 
-def error_line(done: Done) -> str:
-    """The single line of a user's mistake."""
-    assert done.code == 2
+def error_line(done: Done, code: int = 2) -> str:
+    """The single line of an error."""
+    assert done.code == code
     assert done.out == ""
     assert done.error.startswith("dmte: ")
     assert done.error.count("\n") == 1
@@ -154,7 +154,8 @@ def test_a_failed_download_is_one_line(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "mirror" / "tiny" / "data.txt").write_text("one\ntwO\n")
-    assert "is not the published file" in error_line(dmte(capsys, "download", "tiny"))
+    failed = dmte(capsys, "download", "tiny")
+    assert "is not the published file" in error_line(failed, code=1)
     assert not root.exists()
 
 

@@ -1,5 +1,6 @@
-"""The journal: what was finished stays, whenever the process is killed."""
+"""The journal: what was finished stays, whenever the process is killed, and damage is reported."""
 
+import json
 from dataclasses import replace
 from errno import EROFS
 from math import nan
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dmte.cli.reproduce_job import missing_fits
 from dmte.errors import StorageError
 from dmte.evaluation.jobs import LinkJob
 from dmte.evaluation.paper.journal import Journal
@@ -90,6 +92,56 @@ def test_half_a_line_that_cannot_be_cut_is_said(
     monkeypatch.setattr("os.truncate", fail)
     with pytest.raises(StorageError, match="cannot be written: Read-only file system"):
         Journal(tmp_path / "cells.jsonl").growing().__enter__()
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("step", [31, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_flipped_bit_is_reported_with_its_line(step: int, tmp_path: Path) -> None:
+    path = tmp_path / "cells.jsonl"
+    jobs = [JOB, replace(JOB, seed=1)]
+    for job in jobs:
+        Journal(path).add(job, RESULT)
+    whole = path.read_bytes()
+    for bit in range(0, 8 * (whole.index(b"\n") + 1), step):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with pytest.raises(StorageError, match=r"cells\.jsonl, line 1: "):
+            Journal(path)
+
+
+@pytest.mark.parametrize("bit", range(8))
+def test_a_damaged_line_feed_at_the_end_is_reported_and_nothing_is_cut(
+    tmp_path: Path, bit: int
+) -> None:
+    path = tmp_path / "cells.jsonl"
+    Journal(path).add(JOB, RESULT)
+    journal = Journal(path)
+    damaged = path.read_bytes()[:-1] + bytes([ord("\n") ^ 1 << bit])
+    path.write_bytes(damaged)
+    for read in (Journal, lambda _: journal.growing().__enter__()):
+        with pytest.raises(StorageError, match=r"cells\.jsonl, line 1: "):
+            read(path)
+    assert path.read_bytes() == damaged
+
+
+def test_lines_of_earlier_versions_have_no_checksum_and_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cells.jsonl"
+    old = {"cell": JOB.describe(), "result": RESULT}
+    path.write_text(json.dumps(old) + "\n")
+    assert (Journal(path).num_unchecked, Journal(path)[JOB]) == (1, RESULT)
+    jobs = [JOB, replace(JOB, seed=1)]
+    missing_fits({"hops": jobs}, {"hops": Journal(path)}, quiet=False)
+    printed = "hops: 1 fit to make, 1 done before (1 stored without a checksum)\n"
+    assert capsys.readouterr().err == printed
+    with Journal(path).growing():
+        Journal(path).add(jobs[1], RESULT)
+    assert (Journal(path).num_unchecked, len(Journal(path))) == (1, 2)
+    path.write_text(json.dumps(old | {"sha256": "z"}) + "\n")
+    with pytest.raises(StorageError, match="line 1: damaged, its checksum differs; delete"):
+        Journal(path)
 
 
 @pytest.mark.parametrize("line", ["nonsense", "[]", "{}", '{"cell": {}}', "3", "\x00"])

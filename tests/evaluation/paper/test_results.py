@@ -1,6 +1,7 @@
 """Stored results: written and read back, with metrics of any version; damaged ones raise."""
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from dmte.evaluation.paper.tables import load_experiments
 from dmte.evaluation.paper.targets import TARGETS, journal_of
 from dmte.metrics import LINK_METRICS
 from dmte.network import TextualNetwork
+from dmte.storage.stored_json import read_checked
 
 pytestmark = pytest.mark.medium
 
@@ -21,9 +23,11 @@ SHORTFALL = 3.0
 
 
 def stored(folder: Path) -> dict[str, Any]:
-    """Return the content of the only results file in a folder."""
+    """Return the content of the only results file in a folder, without its checksum."""
     (path,) = folder.glob("*/results.json")
-    return json.loads(path.read_text("utf-8"))  # type: ignore[no-any-return]
+    content, is_checked = read_checked(path.read_bytes())
+    assert is_checked
+    return content  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -110,7 +114,7 @@ def test_unreadable_results_raise(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (tmp_path / "hops" / "results.json").write_bytes(b"\xff")
     with pytest.raises(StorageError, match=r"hops/results.json: everything is damaged"):
         read_results(tmp_path)
-    monkeypatch.setattr(Path, "read_text", fail)
+    monkeypatch.setattr(Path, "read_bytes", fail)
     with pytest.raises(StorageError, match=r"results.json cannot be read: Permission denied"):
         read_results(tmp_path)
 
@@ -122,6 +126,21 @@ def test_a_line_that_is_not_json_is_named(fill: Any, tmp_path: Path) -> None:
     path.write_text("".join([*lines[:9], "x", *lines[9:]]))
     with pytest.raises(StorageError, match=r"results.json: line 10 is damaged"):
         read_results(tmp_path)
+
+
+def test_a_flipped_bit_is_reported_or_changes_nothing(fill: Any, tmp_path: Path) -> None:
+    before = fill("hepth-links", lambda job: (job.method, job.seed) == ("lsa", 0))
+    (path,) = tmp_path.glob("*/results.json")
+    whole = path.read_bytes()
+    unnoticed = 0
+    for position in {*range(0, len(whole), 7), len(whole) - 1}:
+        damaged = bytearray(whole)
+        damaged[position] ^= 1 << position % 8
+        path.write_bytes(damaged)
+        with suppress(StorageError):
+            assert read_results(tmp_path)["hepth-links"] == before
+            unnoticed += 1
+    assert unnoticed <= 8  # In the name of the checksum.
 
 
 def test_no_baseline_is_far_below_the_paper_s_table() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
 from dmte.cli.options import CsvOption, ForceOption, JsonOption, ModelArgument, SeedOption
@@ -16,7 +17,7 @@ from dmte.cli.output import (
     grid,
     print_csv,
     print_json,
-    rendered,
+    print_parts,
     shorten,
     terminal_width,
 )
@@ -148,7 +149,7 @@ def _print_table(found: "Labelling", network: "TextualNetwork", k: int, out: Pat
     if not found.predictions:
         print("every vertex already has a label")
         return
-    print(_table(found, network, k))
+    print_parts(_table(found, network, k))
     left = len(found.predictions) - k
     if left > 0 and out is None:
         print(f"     and {left:,} more; use --out FILE, --csv or --json to get all")
@@ -156,7 +157,7 @@ def _print_table(found: "Labelling", network: "TextualNetwork", k: int, out: Pat
         print(out)
 
 
-def _table(found: "Labelling", network: "TextualNetwork", k: int) -> str:
+def _table(found: "Labelling", network: "TextualNetwork", k: int) -> Table:
     """A row per vertex, the surest first: its id, labels with confidence, some text."""
     third = terminal_width() // 3
     columns = (column(), column(style="bold", most=third), column(style="cyan"), column())
@@ -170,4 +171,4 @@ def _table(found: "Labelling", network: "TextualNetwork", k: int) -> str:
         text = network.texts[network.position(one.id)]
         said = Text(f"  {shorten(labels, third)}")
         rows.append((Text(f"{rank:>3}. "), cell(one.id), said, Text("  ").append(cell(text))))
-    return rendered(grid(columns, rows))
+    return grid(columns, rows)

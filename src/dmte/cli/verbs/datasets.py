@@ -5,12 +5,13 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn
 from rich.text import Text
 
 from dmte.cli.options import JsonOption, QuietOption, complete, verb_group, with_flags
-from dmte.cli.output import column, grid, print_json, rendered
-from dmte.cli.progress import bar_on_stderr
+from dmte.cli.output import column, grid, print_json, print_parts
+from dmte.cli.progress import bar_on_stderr, description_column
+from dmte.cli.terminal import write_exactly
 from dmte.errors import Interrupted
 from dmte.network.datasets import (
     DATASETS,
@@ -46,7 +47,7 @@ def list_datasets(as_json: JsonOption = False) -> None:
         ]
         for row in rows
     ]
-    print(rendered(grid(heads, shown, heads=True)))
+    print_parts(grid(heads, shown, heads=True))
     print(f"\nfolder  {data_folder()}")
 
 
@@ -64,7 +65,7 @@ def download_datasets(names: Annotated[list[str], _DATASET], quiet: QuietOption 
 @with_flags
 def show_path(name: Annotated[str, _DATASET]) -> None:
     """Print the folder of a data set."""
-    print(find_dataset(name))
+    write_exactly(f"{find_dataset(name)}\n")
 
 
 def _describe(dataset: Dataset) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def _download(dataset: Dataset, *, quiet: bool) -> None:
 def _progress(name: str, *, quiet: bool) -> Iterator[Report]:
     """A bar per file on stderr; yields the function that updates them."""
     columns = (
-        TextColumn("{task.description}"),
+        description_column(),
         BarColumn(),
         DownloadColumn(),
         TimeRemainingColumn(),

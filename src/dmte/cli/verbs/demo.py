@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dmte.cli.options import JsonOption, QuietOption, SeedOption
-from dmte.cli.output import describe_neighbors, neighbor_table, print_json
+from dmte.cli.output import describe_neighbors, print_json, print_neighbors
 from dmte.errors import MissingExtraError
 from dmte.storage.folder import check_writable
 
@@ -56,7 +56,8 @@ def demo(
         return
     _print_scores(network, task, scores, seed)
     for query, rows in neighbors.items():
-        print(neighbor_table(f"Query: {network.texts[network.position(query)]}", rows), end="\n\n")
+        print_neighbors(f"Query: {network.texts[network.position(query)]}", rows)
+        print()
     print(f"map    {drawn or picture}\nmodel  {model}\n")
     print(f'next   dmte similar {model} --text "how do databases find rows quickly"')
 

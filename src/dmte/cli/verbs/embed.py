@@ -13,9 +13,11 @@ from dmte.cli.output import (
     NEIGHBOR_COLUMNS,
     check_one_format,
     describe_neighbors,
-    neighbor_table,
     print_csv,
     print_json,
+    print_neighbors,
+    shorten,
+    terminal_width,
 )
 from dmte.embedding.export_formats import SUFFIXES
 from dmte.errors import ConfigError
@@ -72,7 +74,7 @@ def embed(
         _print_csv(embedding, neighbors)
     else:
         for name, rows in (neighbors or {}).items():
-            print(_neighbor_lines(name, new.texts[new.position(name)], rows), end="\n\n")
+            _print_found(name, new.texts[new.position(name)], rows)
         if file is not None:
             print(file)
 
@@ -153,10 +155,10 @@ def _print_csv(embedding: "Embedding", neighbors: dict[str, list[dict[str, Any]]
     print_csv(named, ("id", *columns))
 
 
-def _neighbor_lines(name: str, text: str, rows: list[dict[str, Any]]) -> str:
+def _print_found(name: str, text: str, rows: list[dict[str, Any]]) -> None:
     heading = f"{name}: {text}" if text else name
-    return (
-        neighbor_table(heading, rows)
-        if rows
-        else f"{heading}\n     no neighbors: no known word and no edge"
-    )
+    if rows:
+        print_neighbors(heading, rows)
+    else:
+        print(f"{shorten(heading, terminal_width())}\n     no neighbors: no known word and no edge")
+    print()

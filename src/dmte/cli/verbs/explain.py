@@ -8,6 +8,7 @@ import typer
 from dmte.cli.options import JsonOption, ModelArgument
 from dmte.cli.output import print_json, shorten, terminal_width
 from dmte.errors import ConfigError
+from dmte.runtime.formatting import one_line
 
 if TYPE_CHECKING:
     from dmte.inference.explain import Explanation
@@ -147,7 +148,7 @@ def _connection_lines(found: "Explanation", k: int, width: int, *, directed: boo
     yield "\nconnections"
     shared = found.common_neighbors
     more = f" and {len(shared) - k:,} more" if len(shared) > k else ""
-    yield f"  common neighbors: {', '.join(shared[:k]) or 'none'}{more}"
+    yield f"  common neighbors: {', '.join(map(one_line, shared[:k])) or 'none'}{more}"
     for connection in found.connections[:MAX_CONNECTIONS]:
         at = connection.vertices.index(connection.meets_at)
         line = connection.vertices[0]

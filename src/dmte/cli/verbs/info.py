@@ -12,6 +12,7 @@ from dmte.cli.output import print_json
 from dmte.errors import DmteWarning, TrainingError
 from dmte.model.history import outcome
 from dmte.model.model_parts import stored_config, stored_history
+from dmte.runtime.formatting import one_line
 from dmte.search.stored_vectors import VECTOR_PARTS, stored_vectors
 from dmte.storage.folder import is_stored, map_parts
 from dmte.storage.stored_parts import StoredParts
@@ -187,4 +188,4 @@ def _readable(value: object) -> str:
         return ", ".join(map(str, value))
     if isinstance(value, dict):
         return ", ".join(f"{name} {inner}" for name, inner in value.items())
-    return "none" if value is None else str(value)
+    return "none" if value is None else one_line(str(value))

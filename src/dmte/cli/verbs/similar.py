@@ -15,9 +15,9 @@ from dmte.cli.output import (
     Described,
     check_one_format,
     describe_neighbors,
-    neighbor_table,
     print_csv,
     print_json,
+    print_neighbors,
 )
 from dmte.errors import ConfigError, warn
 from dmte.runtime.progress import Listener, report_to
@@ -67,7 +67,7 @@ def similar(
         print_csv(rows, NEIGHBOR_COLUMNS)
     else:
         query = text if vertex is None else network.texts[network.position(vertex)]
-        print(neighbor_table(f"Query: {query}", rows))
+        print_neighbors(f"Query: {query}", rows)
 
 
 def _announce(model: Path, *, quiet: bool) -> Listener:

@@ -13,7 +13,7 @@ from dmte.cli.output import (
     grid,
     print_csv,
     print_json,
-    rendered,
+    print_parts,
     terminal_width,
 )
 from dmte.errors import warn
@@ -49,13 +49,14 @@ def suggest(
     elif as_csv:
         print_csv(rows, COLUMNS)
     else:
-        print(_table(found, trained))
+        _print_table(found, trained)
 
 
-def _table(found: "list[Suggestion]", trained: "TrainedModel") -> str:
-    """A row per pair: its score, both ids, and as much of the second text as fits."""
+def _print_table(found: "list[Suggestion]", trained: "TrainedModel") -> None:
+    """Print a row per pair: its score, both ids, and as much of the second text as fits."""
     if not found:
-        return "every pair is already linked"
+        print("every pair is already linked")
+        return
     network = trained.network
     columns = (column(style="cyan"), column(style="bold", most=terminal_width() // 2), column())
     rows = [
@@ -66,4 +67,4 @@ def _table(found: "list[Suggestion]", trained: "TrainedModel") -> str:
         )
         for rank, one in enumerate(found, start=1)
     ]
-    return rendered(grid(columns, rows))
+    print_parts(grid(columns, rows))

@@ -13,7 +13,15 @@ from typing import Any
 from dmte.errors import StorageError
 from dmte.evaluation.paper.tables import with_tuples
 from dmte.metrics import CLASS_METRICS, LINK_METRICS
-from dmte.storage.stored_json import DamageError, Stored, check_number
+from dmte.storage.atomic_file import new_file
+from dmte.storage.stored_json import (
+    ChecksumError,
+    DamageError,
+    Stored,
+    check_number,
+    read_checked,
+    with_checksum,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,11 +207,9 @@ def write_results(folder: Path, results: Mapping[str, Any]) -> Path:
     head = json.dumps({name: value for name, value in results.items() if name != "rows"}, indent=1)
     rows = ",\n".join(json.dumps(row) for row in results["rows"])
     path = folder / str(results["target"]) / "results.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Written beside and renamed, so that a kill leaves the old or the new results.
-    beside = path.with_name(f".{path.name}.new")
-    beside.write_text(f'{head[:-2]},\n "rows": [\n{rows}\n]}}\n', encoding="utf-8")
-    beside.replace(path)
+    text = with_checksum(f'{head[:-2]},\n "rows": [\n{rows}\n]}}')
+    with new_file(path, replace=True) as file:
+        file.write(f"{text}\n".encode())
     return path
 
 
@@ -219,13 +225,13 @@ def read_results(folder: Path) -> dict[str, Results]:
 def _read(path: Path) -> Results:
     target = path.parent.name
     try:
-        results = Results.from_dict(json.loads(path.read_text("utf-8")))
+        results = Results.from_dict(read_checked(path.read_bytes())[0])
         if results.target == target:
             return results
         wrong = "target"
     except json.JSONDecodeError as problem:
         wrong = f"line {problem.lineno}"
-    except (UnicodeDecodeError, RecursionError):
+    except (ChecksumError, UnicodeDecodeError, RecursionError):
         wrong = "everything"
     except ValueError as problem:
         wrong = str(problem)
