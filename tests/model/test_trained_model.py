@@ -96,7 +96,7 @@ def test_the_card_has_nothing_of_a_hostile_network(planted: TextualNetwork, tmp_
         planted,
         ids=[f"{HOSTILE[at % len(HOSTILE)]}{at}" for at in range(planted.num_vertices)],
         texts=[f"{text} {HOSTILE[at % len(HOSTILE)]}" for at, text in enumerate(planted.texts)],
-        labels=[{HOSTILE[len(one) % len(HOSTILE)]} for one in planted.texts],
+        labels=[frozenset({HOSTILE[len(one) % len(HOSTILE)]}) for one in planted.texts],
     )
     plain = replace(hostile, ids=[str(at) for at in range(planted.num_vertices)])
     cards = []
