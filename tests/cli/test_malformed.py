@@ -28,7 +28,10 @@ from dmte.cli import main
 from dmte.model.stored_model import StoredModel
 from dmte.model.trained_model import TrainedModel
 from dmte.network import read_network
+from dmte.storage.codec import encode_json
+from dmte.storage.folder import read_parts, write_parts
 from dmte.training.method import DmteMethod
+from hostile_files import PLANTS
 
 RESULTS = Path(__file__).parents[2] / "experiments" / "results"
 Make = Callable[[], object]
@@ -83,6 +86,20 @@ def flip(name: str) -> None:
     data = bytearray(path.read_bytes())
     data[-3] ^= 1
     path.write_bytes(data)
+
+
+def plant(name: str, what: str) -> None:
+    path = part_of_the_model(name)
+    path.unlink()
+    PLANTS[what](path)
+
+
+def widen() -> None:
+    """Give the model another width, with right checksums."""
+    parts = read_parts(Path("model"))
+    config = json.loads(parts["config.json"])
+    config["settings"]["dim"] = 2**40
+    write_parts(Path("model"), parts | {"config.json": encode_json(config)})
 
 
 JUNK = bytes(range(1, 256)) * 20
@@ -285,6 +302,15 @@ MODELS = {
     ),
     "a flipped bit in a model": Case(
         "export model --out v.npz", {}, "vectors", make=lambda: flip("vectors")
+    ),
+    "a pipe in a model": Case(
+        "similar model --vertex fox", {}, "is a pipe", make=lambda: plant("ids", "pipe")
+    ),
+    "a link that leads out of a model": Case(
+        "suggest model", {}, "is a link", make=lambda: plant("texts", "link")
+    ),
+    "a model with right checksums and a wrong width": Case(
+        "similar model --text fox", {}, "config.json is invalid", make=widen
     ),
     "a model without a manifest": Case(
         "similar model --vertex fox", {}, "model", make=lambda: Path("model/manifest.json").unlink()

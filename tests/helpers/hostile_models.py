@@ -3,7 +3,7 @@
 ``mutants`` draws alterations of the parts of a folder: values of JSON that are missing, of another
 type or out of range, headers of tensors that do not fit their data, numbers out of range, parts
 that are missing or exchanged. ``write_folder`` writes a folder with the checksums of any parts, and
-``rewrite_manifest`` alters the manifest. The same seed gives the same mutants.
+``alter_manifest`` alters its manifest. The same seed gives the same mutants.
 """
 
 import hashlib
@@ -11,9 +11,11 @@ import json
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from dmte.errors import StorageError
 from dmte.storage.codec import encode_json
 from dmte.storage.manifest import MANIFEST, Manifest, describe
 
@@ -78,6 +80,22 @@ def mutants(parts: Parts, seed: int, count: int) -> Iterator[tuple[str, dict[str
         alterations = draw.choices(ALTERATIONS, k=draw.choice((1, 1, 1, 2, 3)))
         words = [alter(altered, draw) for alter in alterations]
         yield f"{number}: {', then '.join(words)}", altered
+
+
+def alter_manifest(folder: Path, draw: random.Random) -> str:
+    """Alter a value of the manifest of a folder."""
+    words = ""
+
+    def change(content: dict[str, Any]) -> None:
+        nonlocal words
+        holder = {"": content}
+        inner, key, place = _place(holder, draw)
+        if inner is not holder:
+            words = f"{place}: {draw.choice(_VALUE_CHANGES)(inner, key, draw)}"
+
+    with suppress(StorageError):  # The value has no form in JSON.
+        rewrite_manifest(folder, change)
+    return f"{MANIFEST}{words}"
 
 
 def alter_json(parts: dict[str, bytes], draw: random.Random) -> str:

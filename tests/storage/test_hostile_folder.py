@@ -1,5 +1,6 @@
 """A folder with pipes, devices, links and giants in place of files: one error, at once."""
 
+import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from dmte.errors import StorageError
 from dmte.storage import manifest, regular_file
 from dmte.storage.folder import check_writable, map_parts, read_parts, write_parts
 from hostile_files import GIANT, PLANTS, sparse, within
-from hostile_models import rewrite_manifest
+from hostile_models import alter_manifest, rewrite_manifest, write_folder
 from model_folders import OTHER_PARTS, PARTS, listed_files
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has neither pipes nor signals")
@@ -115,3 +116,22 @@ def test_a_deep_manifest_is_damage(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("[" * 1_000_000)
     with within(5), pytest.raises(StorageError, match=r"manifest\.json is damaged"):
         read_parts(tmp_path)
+
+
+@pytest.mark.medium
+def test_an_altered_manifest_is_read_or_raises_one_error(tmp_path: Path) -> None:
+    errors: list[str] = []
+    for number in range(400):
+        folder = tmp_path / str(number)
+        write_folder(folder, PARTS)
+        words = alter_manifest(folder, random.Random(number))
+        try:
+            with within(5):
+                assert read_parts(folder).items() <= PARTS.items()
+        except StorageError as problem:
+            errors.append(str(problem))
+        except BaseException as error:
+            error.add_note(f"{number}: {words}")
+            raise
+    assert 200 < len(errors) < 400
+    assert max(map(len, errors)) < 500

@@ -58,6 +58,8 @@ class Embedding:
     Embedding(3 vertices × 2, of which 1 from text)
     >>> Embedding.from_parts(embedding.parts()).ids
     ('a', 'b', 'c')
+    >>> Embedding.of(stored_vectors(StoredParts(Path("folder"), embedding.parts())))
+    Embedding(3 vertices × 2, of which 1 from text)
     """
 
     ids: Sequence[str]

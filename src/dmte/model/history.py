@@ -108,11 +108,11 @@ def history_to_json(history: History) -> list[dict[str, Any]]:
     >>> history_from_json(history_to_json(records)) == records
     True
     """
-    return [asdict(record) for record in history]
+    return [{**asdict(record), "fold_aucs": list(record.fold_aucs)} for record in history]
 
 
-def history_from_json(rows: Any, place: str = "everything") -> list[EpochRecord]:
-    """Return the history that ``history_to_json`` wrote.
+def history_from_json(rows: Any, place: str = "history") -> list[EpochRecord]:
+    """Return the history that ``history_to_json`` wrote; ``place`` is used in errors.
 
     Raises:
         DamageError: A value is missing or of another kind.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # torch takes seconds to import; only one function needs it
     from numpy.typing import NDArray
 
 REPAIR = "restore it from a copy, or save again"
-MOST_HEADER_BYTES = 1 << 24
+MOST_HEADER_BYTES = 1 << 20
 MOST_AXES = 8
 _TORCH_KINDS = {
     "bool": "BOOL",

@@ -15,9 +15,10 @@ from dmte.storage.regular_file import open_regular
 
 FORMAT = 1  # Increase it when the manifest changes; "format" and "sha256" must keep their meaning.
 MANIFEST = "manifest.json"
-MOST_BYTES = 1 << 24
+MOST_BYTES = 1 << 22
 """Maximum size of a manifest and of a card; those of a model have a few kilobytes."""
 
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 CONTENT_NAME = re.compile(r"\w[\w.-]*-([0-9a-f]{16})\.\w+", re.ASCII)
 """The file name of a part, with the first 16 digits of the SHA-256 of its content."""
 
@@ -77,21 +78,28 @@ def read_manifest(folder: Path) -> Manifest:
     found = content.get("format")
     if found not in (None, FORMAT):
         raise StorageError(
-            f"{path} has format {found}, but this version of dmte reads only format {FORMAT}; "
+            f"{path} has format {repr(found)[:40]}, but this dmte reads only format {FORMAT}; "
             "upgrade dmte"
         )
     with suppress(AttributeError, KeyError, TypeError):  # The content has another structure.
         entries = content["parts"].items()
         parts = {name: Part(name, entry["size"], entry["sha256"]) for name, entry in entries}
         manifest = Manifest(parts, content["card"]["sha256"], content["card"]["previous"])
-        if all(map(_is_sound, parts.values())) and manifest.to_bytes() == data:
+        cards = (manifest.card, manifest.previous_card)
+        is_sound = all(map(_is_sound, parts.values())) and all(map(_is_optional_sha256, cards))
+        if is_sound and manifest.to_bytes() == data:
             return manifest
     raise StorageError(f"{path} is damaged, or was not written by dmte; {REPAIR}")
 
 
 def _is_sound(part: Part) -> bool:
     has_size = type(part.size) is int and part.size >= 0
-    return has_size and CONTENT_NAME.fullmatch(part.file) is not None
+    has_name = CONTENT_NAME.fullmatch(part.file) is not None
+    return has_size and has_name and _SHA256.fullmatch(part.sha256) is not None
+
+
+def _is_optional_sha256(value: object) -> bool:
+    return value is None or (isinstance(value, str) and _SHA256.fullmatch(value) is not None)
 
 
 def describe(name: str, data: bytes) -> Part:

@@ -169,7 +169,7 @@ class _Position:
                     )
                     for best in content.each("best")
                 ],
-                history_from_json(content.values.get("history"), "history"),
+                history_from_json(content.values.get("history")),
             )
 
 

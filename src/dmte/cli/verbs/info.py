@@ -11,11 +11,8 @@ from dmte.cli.options import JsonOption
 from dmte.cli.output import print_json
 from dmte.errors import DmteWarning, TrainingError
 from dmte.model.history import outcome
-from dmte.model.model_parts import stored_config, stored_history
 from dmte.runtime.formatting import one_line
-from dmte.search.stored_vectors import VECTOR_PARTS, stored_vectors
 from dmte.storage.folder import is_stored, map_parts
-from dmte.storage.stored_parts import StoredParts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,6 +153,10 @@ def _training_cost(network: "TextualNetwork") -> dict[str, Any]:
 
 
 def _describe_model(folder: Path) -> dict[str, Any]:
+    from dmte.model.model_parts import stored_config, stored_history
+    from dmte.search.stored_vectors import VECTOR_PARTS, stored_vectors
+    from dmte.storage.stored_parts import StoredParts
+
     parts = StoredParts(folder, map_parts(folder))
     facts: dict[str, Any] = {"model": str(folder)}
     if "history.json" in parts:  # A stored embedding has none.
