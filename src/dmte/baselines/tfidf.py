@@ -9,12 +9,11 @@ Salton and Buckley 1988 that scikit-learn uses). An empty text scores 0. Edges a
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import scipy.sparse as sp
-import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from dmte.kernels.sparse_pairs import sums_of_products
 from dmte.network import TextualNetwork
 from dmte.text import tokenized
 from dmte.text.tfidf import idf, weigh_words
@@ -28,8 +27,7 @@ class WordOverlap:
 
     def score(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, " pairs"]:
         """Return the cosine of each pair of texts."""
-        left, right = (self.vectors[pairs[:, side].numpy()] for side in (0, 1))
-        return torch.from_numpy(np.asarray(left.multiply(right).sum(axis=1)).ravel())
+        return sums_of_products(self.vectors, pairs, lambda rows: rows.sum(axis=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -167,8 +167,9 @@ def _show_warning(
 
 def _system_failure(problem: Exception) -> str:
     """Message of a system failure; a bug of our own is raised again, with its traceback."""
-    # torch has no error class of its own for a lack of memory.
-    if isinstance(problem, MemoryError) or "allocate memory" in str(problem):
+    from dmte.runtime.memory import is_out_of_memory
+
+    if is_out_of_memory(problem):
         return "out of memory; use smaller settings, for example --dim"
     if isinstance(problem, RuntimeError):
         raise problem
