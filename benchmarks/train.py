@@ -38,10 +38,8 @@ from synthetic import LargeTopics
 
 from dmte.embedding.embedding import Embedding
 from dmte.errors import DmteError
-from dmte.evaluation.link_prediction import NUM_CANDIDATES, LinkTask
+from dmte.evaluation.link_prediction import LinkTask, strict_task
 from dmte.network import TextualNetwork, read_network, read_tables
-from dmte.network.split import draw_non_edges, draw_unlinked, strict_split
-from dmte.runtime.seeding import generator_for
 
 FOLDER = Path(__file__).parent
 DMTE = "dmte"
@@ -52,6 +50,7 @@ NETWORKS = f"{SMALLEST},cora,dblp,drawn-long,drawn-1e4,drawn-1e5,drawn-1e6"
 LONG = LargeTopics(num_vertices=4000, words_per_text=500)
 SHARE = 0.55
 NUM_SCORED = 50_000
+"""Hidden edges of a network that are scored at most."""
 MAX_REPEATED = 60.0
 """Seconds above which a job is done once."""
 PACKAGES = {
@@ -73,18 +72,6 @@ def read(name: str) -> TextualNetwork:
     return drawn.draw(seed=0)
 
 
-def hidden_links(network: TextualNetwork) -> LinkTask:
-    """Draw the task of the strict protocol, with at most NUM_SCORED of the hidden edges."""
-    generator = generator_for(0, "strict split")
-    split = strict_split(network, SHARE, generator)
-    hidden = split.hidden
-    if len(hidden) > NUM_SCORED:
-        hidden = hidden[torch.randperm(len(hidden), generator=generator)[:NUM_SCORED]]
-    non_edges = draw_non_edges(network, len(hidden), generator)
-    edges, candidates = draw_unlinked(network, hidden, NUM_CANDIDATES, generator)
-    return LinkTask(split.train, edges, non_edges, candidates, is_paired=False)
-
-
 def write(network: TextualNetwork, folder: Path) -> None:
     """Write vertices.parquet and edges.parquet into a new folder."""
     folder.mkdir()
@@ -102,7 +89,7 @@ def prepare(work: dict[str, Any]) -> dict[str, Any]:
         network = read(work["network"])
     except DmteError as problem:
         sys.exit(f"train.py: {problem}")
-    task = hidden_links(network)
+    task = strict_task(network, SHARE, seed=0, max_scored=NUM_SCORED)
     write(network, folder / "all")
     write(task.train, folder / "learned")
     torch.save((task.edges, task.non_edges, task.candidates), folder / "links.pt")

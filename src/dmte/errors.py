@@ -7,7 +7,8 @@
     ├── UnknownVertexError    an id is not in the network or embedding
     ├── SplitError            a split would test on training edges, or leaves too few of them
     ├── TrainingError         training cannot continue
-    │   └── LostProcessError  another process of the training ended or does not answer
+    │   ├── LostProcessError  another process of the training ended or does not answer
+    │   └── NotEnoughMemoryError  training or a fit of a method needs more memory than there is
     ├── StorageError          a stored folder is missing, damaged, foreign or not writable
     ├── MissingExtraError     an optional package is not installed
     └── Interrupted           the user stopped a long run
@@ -136,6 +137,10 @@ class LostProcessError(TrainingError):
     """Another process of the training ended or does not answer."""
 
     _is_system_failure = True
+
+
+class NotEnoughMemoryError(TrainingError):
+    """Training, or a fit of another method, needs more memory than there is."""
 
 
 class StorageError(DmteError):

@@ -125,24 +125,21 @@ class RankedEdges:
 
     edges: Float[Tensor, " edges"]
     non_edges: Float[Tensor, " edges"]
-    candidates: Float[Tensor, "edges candidates"]
-    """Pairs of each edge's source with other vertices."""
+    ranks: Float[Tensor, " edges"]
+    """The rank of every edge among the pairs of its source with candidates, from 1."""
+    num_candidates: int
+    """Candidates per edge."""
     is_paired: bool
     """Whether the AUC compares an edge with its own candidates, not with all non-edges."""
     full: FullRanks | None = None
     """Ranks among all vertices, if they were computed."""
-
-    @property
-    def ranks(self) -> Float[Tensor, " edges"]:
-        """The rank of every edge among its candidates, from 1."""
-        return mean_ranks(self.edges, self.candidates)
 
     def auc(self) -> float:
         """Return the probability that an edge ranks above a non-edge."""
         if not self.is_paired:
             return auc(self.edges, self.non_edges)
         # The rank of an edge is 1, plus the candidates above it, plus half of the ties.
-        return float(1 - (self.ranks - 1).mean() / self.candidates.shape[1])
+        return float(1 - (self.ranks - 1).mean() / self.num_candidates)
 
     def average_precision(self) -> float:
         """Return the average precision of the edges among the non-edges."""

@@ -65,30 +65,13 @@ def test_a_peer_that_is_not_installed_says_so(
         peers.main()
 
 
-def test_the_hidden_links_are_those_of_the_strict_protocol(network: TextualNetwork) -> None:
-    ours, task = train.hidden_links(network), strict_task(network, train.SHARE, seed=0)
-    assert ours.train.edges.equal(task.train.edges)
-    for name in ("edges", "non_edges", "candidates"):
-        assert getattr(ours, name).equal(getattr(task, name))
-
-
-def test_a_large_network_has_a_sample_of_its_hidden_links_scored(
-    network: TextualNetwork, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    every = {frozenset(edge) for edge in train.hidden_links(network).edges.tolist()}
-    monkeypatch.setattr(train, "NUM_SCORED", 7)
-    task = train.hidden_links(network)
-    assert len(task.edges) == len(task.non_edges) == len(task.candidates) == 7
-    assert {frozenset(edge) for edge in task.edges.tolist()} < every
-
-
 def test_every_method_of_the_defaults_exists() -> None:
     assert set(train.PEERS.split(",")) <= {*peers.PEERS, *METHODS}
 
 
 @pytest.mark.medium
 def test_a_row_has_time_memory_and_quality(network: TextualNetwork, tmp_path: Path) -> None:
-    task = train.hidden_links(network)
+    task = strict_task(network, train.SHARE, seed=0)
     train.write(network, tmp_path / "all")
     train.write(task.train, tmp_path / "learned")
     torch.save((task.edges, task.non_edges, task.candidates), tmp_path / "links.pt")

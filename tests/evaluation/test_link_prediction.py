@@ -9,7 +9,14 @@ import torch
 from dmte.cli.score_tables import table
 from dmte.embedding.embedding import Embedding
 from dmte.errors import SplitError
-from dmte.evaluation import METHODS, PROTOCOLS, LinkTask, published_task, strict_task
+from dmte.evaluation import (
+    METHODS,
+    PROTOCOLS,
+    LinkTask,
+    link_prediction,
+    published_task,
+    strict_task,
+)
 from dmte.evaluation.jobs import link_jobs
 from dmte.evaluation.link_prediction import every_edge_task, scores_by_way
 from dmte.evaluation.summary import evaluate_links, link_results
@@ -85,6 +92,42 @@ def test_hits_are_the_share_ranked_among_the_ten_best(planted: TextualNetwork) -
     others = torch.tensor([[*range(1, 10), *range(20, 30)], [*range(1, 11), *range(20, 29)]])
     task = LinkTask(planted, edges, edges, others, is_paired=True)
     assert task.evaluate(score).hits_at_10 == 0.5
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_scores_do_not_depend_on_the_size_of_blocks(
+    planted: TextualNetwork, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = PROTOCOLS[protocol](planted, 0.6, 0)
+    fitted = METHODS["lsa"].fit(task.train, 0)
+    at_once = task.evaluate_ways(fitted)
+    monkeypatch.setattr(link_prediction, "BLOCK_EDGES", 3)
+    assert task.evaluate_ways(fitted) == at_once
+    by_pairs = task.evaluate(fitted.score)  # A function of pairs ranks no lists.
+    assert by_pairs == {name: at_once["dot"][name] for name in by_pairs}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_beyond_a_limit_a_sample_of_the_hidden_edges_is_scored(
+    planted: TextualNetwork, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = PROTOCOLS[protocol]
+    every = draw(planted, 0.6, 0)
+    assert every.num_unscored == 0
+    for limit, count in ((len(every.edges), len(every.edges)), (7, 7)):
+        monkeypatch.setattr(link_prediction, "MAX_SCORED", limit)
+        task = draw(planted, 0.6, 0)
+        assert task.train.edges.equal(every.train.edges)
+        assert len(task.edges) == len(task.non_edges) == len(task.candidates) == count
+        assert task.num_unscored == len(every.edges) - count
+    assert set(map(frozenset, task.edges.tolist())) < set(map(frozenset, every.edges.tolist()))
+    (row,) = evaluate_links(planted, ["tfidf"], [0.6], protocol=protocol, num_seeds=1)
+    assert (row["hidden_edges"], row["unscored_edges"]) == (7, len(every.edges) - 7)
+
+
+def test_results_count_unscored_edges_only_if_there_are_any(planted: TextualNetwork) -> None:
+    (row,) = evaluate_links(planted, ["tfidf"], [0.6], num_seeds=1)
+    assert "unscored_edges" not in row
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

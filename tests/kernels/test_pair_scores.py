@@ -4,7 +4,8 @@ import pytest
 import torch
 
 from dmte.kernels import pair_scores as scores
-from dmte.kernels.pair_scores import score_pairs
+from dmte.kernels.pair_scores import dot_products, score_pairs
+from peak import peak_on_top
 
 
 def test_scores_equal_one_dot_product_at_a_time() -> None:
@@ -38,3 +39,25 @@ def test_gradients_equal_finite_differences_for_any_chunk_size(
     assert torch.autograd.gradcheck(
         lambda t, s, u: score_pairs((t, s), (t, u), left, right), (text, structure, diffused)
     )
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+@pytest.mark.parametrize("width", [0, 1, 5])
+def test_dot_products_are_the_same_for_any_block_size(
+    block: int, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scores, "BLOCK_NUMBERS", block)
+    generator = torch.Generator().manual_seed(0)
+    table = torch.randn(6, width, generator=generator, requires_grad=True)
+    for count in (0, 1, 11):
+        pairs = torch.randint(6, (count, 2), generator=generator)
+        found = dot_products(table, pairs)
+        assert not found.requires_grad
+        assert found.equal((table[pairs[:, 0]] * table[pairs[:, 1]]).sum(dim=1).detach())
+
+
+@pytest.mark.medium
+def test_dot_products_of_many_pairs_take_little_memory() -> None:
+    """The rows of all pairs would take 2 GB."""
+    table, pairs = torch.ones(1000, 512), torch.randint(1000, (1 << 19, 2))
+    assert peak_on_top(lambda: dot_products(table, pairs)) < 60

@@ -13,14 +13,18 @@ from scipy.stats import chisquare
 from torch import Tensor
 
 from dmte.errors import SplitError
+from dmte.network import split as splits
 from dmte.network.split import (
     EdgeSplit,
     check_no_leaks,
     draw_non_edges,
+    draw_unlinked,
+    pair_numbers,
     published_split,
     strict_split,
 )
 from dmte.network.textual_network import TextualNetwork
+from peak import peak_on_top
 
 NUM_VERTICES = 6
 Edges = list[tuple[int, int]]
@@ -294,3 +298,42 @@ def test_neither_splitting_nor_drawing_touches_the_global_generator() -> None:
     published_split(network, 0.5, seeded())
     draw_non_edges(network, 3, seeded())
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def drawn_at_once(
+    network: TextualNetwork, edges: Tensor, count: int, generator: torch.Generator
+) -> Tensor:
+    """Draw all candidates, then all that clash again, until none does."""
+    linked = pair_numbers(network.edges, network.num_vertices)
+    others = torch.randint(network.num_vertices, (len(edges), count), generator=generator)
+    sources = edges[:, :1].expand_as(others)
+    while True:
+        numbers = pair_numbers(torch.stack([sources, others], 2).flatten(0, 1), NUM_VERTICES)
+        clash = torch.isin(numbers, linked).view_as(others) | (others == sources)
+        if not bool(clash.any()):
+            return others
+        others[clash] = torch.randint(NUM_VERTICES, (int(clash.sum()),), generator=generator)
+
+
+@pytest.mark.parametrize("block", [1, 7, 1 << 20])
+def test_candidates_do_not_depend_on_the_size_of_blocks(
+    block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(splits, "BLOCK", block)
+    network = network_of([(0, 1), (0, 2), (3, 0), (4, 5), (5, 5), (1, 2)])
+    for edges in (network.edges[:4], network.edges[:0]):
+        same, others = draw_unlinked(network, edges, 9, seeded())
+        assert same.equal(edges)
+        assert others.equal(drawn_at_once(network, edges, 9, seeded()))
+    loops = network_of([])
+    _, others = draw_unlinked(loops, torch.tensor([[0, 1]]), 20, seeded())
+    assert 0 not in others
+
+
+@pytest.mark.medium
+def test_candidates_of_many_edges_take_little_memory() -> None:
+    """They take 160 MB; in one block, comparing them with the edges would take a gigabyte more."""
+    size, count = 20_000, 200_000
+    edges = torch.randint(size, (count, 2), generator=seeded())
+    network = TextualNetwork(ids=tuple(map(str, range(size))), texts=[""] * size, edges=edges)
+    assert peak_on_top(lambda: draw_unlinked(network, edges, 100, seeded())) < 450

@@ -1,5 +1,6 @@
 """Memory of the system, and limits of control groups."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -49,6 +50,34 @@ def test_the_limit_of_control_groups_version_1_counts(system: Path) -> None:
     (group / "memory.limit_in_bytes").write_text("9000\n")
     (group / "memory.usage_in_bytes").write_text("10000\n")
     assert memory.available_bytes() == 0
+
+
+ALLOCATE = """
+import resource, sys
+import numpy as np, torch
+from dmte.runtime import memory
+if sys.argv[1] == "share":
+    memory.limit_allocations(memory.resident_bytes() + 300_000_000)
+else:
+    used = 1024 * int(open("/proc/self/status").read().split("VmSize:")[1].split()[0])
+    resource.setrlimit(resource.RLIMIT_AS, (used + 300_000_000,) * 2)
+print(200_000_000 < memory.available_bytes() <= 310_000_000)
+np.ones(12_500_000), torch.ones(25_000_000)  # 100 MB each
+for allocate in (np.ones, torch.ones, bytes):
+    try:
+        allocate(500_000_000)
+    except (MemoryError, RuntimeError) as problem:
+        print(memory.is_out_of_memory(problem))
+"""
+
+
+@pytest.mark.medium
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux's limits of memory")
+@pytest.mark.parametrize("limit", ["share", "ulimit -v"])
+def test_memory_below_a_limit_is_available_and_more_is_an_error(limit: str) -> None:
+    command = [sys.executable, "-c", ALLOCATE, limit]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True"] * 4
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from dmte.kernels.sparse_pairs import sums_of_products
 from dmte.network import TextualNetwork
 from dmte.network.textual_network import adjacency_matrix
 
@@ -26,8 +27,7 @@ class SharedNeighbors:
 
     def score(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, " pairs"]:
         """Return Σ 1 / ln d over the shared neighbors of each pair."""
-        left, right = (self.linked[pairs[:, side].numpy()] for side in (0, 1))
-        return torch.from_numpy(left.multiply(right) @ self.importance)
+        return sums_of_products(self.linked, pairs, lambda rows: rows @ self.importance)
 
     def score_rows(self, vertices: Int[Tensor, " some"]) -> Float[Tensor, "some vertices"]:
         """Return the scores of these vertices with all vertices."""

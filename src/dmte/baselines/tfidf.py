@@ -9,12 +9,12 @@ Salton and Buckley 1988 that scikit-learn uses). An empty text scores 0. Edges a
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import scipy.sparse as sp
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from dmte.kernels.sparse_pairs import sums_of_products
 from dmte.network import TextualNetwork
 from dmte.text import tokenized
 from dmte.text.tfidf import idf, weigh_words
@@ -28,12 +28,14 @@ class WordOverlap:
 
     def score(self, pairs: Int[Tensor, "pairs 2"]) -> Float[Tensor, " pairs"]:
         """Return the cosine of each pair of texts."""
-        left, right = (self.vectors[pairs[:, side].numpy()] for side in (0, 1))
-        return torch.from_numpy(np.asarray(left.multiply(right).sum(axis=1)).ravel())
+        return sums_of_products(self.vectors, pairs, lambda rows: rows.sum(axis=1))
 
     def score_rows(self, vertices: Int[Tensor, " some"]) -> Float[Tensor, "some vertices"]:
         """Return the cosines of these texts with all texts."""
-        return torch.from_numpy((self.vectors[vertices.numpy()] @ self.vectors.T).toarray())
+        cosines: Tensor = torch.from_numpy(
+            (self.vectors[vertices.numpy()] @ self.vectors.T).toarray()
+        )
+        return cosines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

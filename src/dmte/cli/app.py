@@ -168,8 +168,9 @@ def _show_warning(
 
 def _system_failure(problem: Exception) -> str | None:
     """Message of a system failure, if it is one."""
-    # torch has no error class of its own for a lack of memory.
-    if isinstance(problem, MemoryError) or "allocate memory" in str(problem):
+    from dmte.runtime.memory import is_out_of_memory
+
+    if is_out_of_memory(problem):
         return "out of memory; use smaller settings, for example --dim"
     if not isinstance(problem, OSError):
         return None

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dmte.evaluation.dry_run import Planned
     from dmte.evaluation.jobs import Job
     from dmte.evaluation.parallel import ReadNetwork, Shares
+    from dmte.network import TextualNetwork
 
 WorkersOption = Annotated[
     int | None,
@@ -33,6 +34,7 @@ BAR_WIDTH, DAY = 16, 86_400.0
 
 def run_with_progress(
     jobs: "Sequence[Job]",
+    network: "TextualNetwork",
     read: "ReadNetwork",
     workers: int | None,
     *,
@@ -42,23 +44,28 @@ def run_with_progress(
     """Yield the results of the jobs, with progress and remaining time on stderr.
 
     A method that cannot learn from the network aborts the run, or is skipped with a message if
-    ``skip_unable``.
+    ``skip_unable``. One that needs more than the free memory is always skipped with a message.
     """
     from dmte.evaluation.parallel import Shares, run_jobs
+    from dmte.evaluation.worker_memory import workers_that_fit
 
-    skipped: dict[str, str] | None = {} if skip_unable else None
-    count = num_workers(workers)
+    unable: dict[str, str] | None = {} if skip_unable else None
+    wanted = num_workers(workers)
+    count, too_large = workers_that_fit(jobs, network, wanted)
+    if count < wanted and not quiet:
+        print(f"{count} {plural(count, 'fit')} at a time, for lack of memory", file=sys.stderr)
+    jobs = [job for job in jobs if job.method not in too_large]
     shares = Shares(jobs)
     with FitsProgress(shares, len(jobs), quiet=quiet) as progress, visible_output():
         try:
-            for job, result in run_jobs(jobs, read, count, shares, skipped):
+            for job, result in run_jobs(jobs, read, count, shares, unable, too_large):
                 progress.advance_to_next(job)
                 yield job, result
         except KeyboardInterrupt as problem:
             done = f"{progress.num_done} of {len(jobs)} fits"
             raise Interrupted(f"interrupted after {done}") from problem
-    for method, reason in (skipped or {}).items():
-        print(f"{method}: left out, {reason}", file=sys.stderr)
+    for name, reason in ((unable or {}) | too_large).items():
+        print(f"{name}: left out, {reason}", file=sys.stderr)
 
 
 def num_workers(given: int | None) -> int:

@@ -93,7 +93,7 @@ def measure(
             for member in filter(jobs.get, journals):
                 locks.enter_context(journals[member].growing())
             missing = missing_fits(jobs, journals, quiet=quiet)
-            _complete(name, missing, journals, workers, quiet=quiet)
+            _complete(network, name, missing, journals, workers, quiet=quiet)
             for one in targets:
                 _show(out, one, one.results(network, journals[one.name]))
     if dry_run:
@@ -198,7 +198,8 @@ def _able(jobs: Sequence[Job]) -> list[Job]:
 
 
 def _complete(
-    network: str,
+    network: TextualNetwork,
+    name: str,
     missing: Mapping[str, Sequence[Job]],
     journals: Mapping[str, Journal],
     workers: int | None,
@@ -207,10 +208,10 @@ def _complete(
 ) -> None:
     """Run the fits of all targets and store each as it finishes."""
     goes_to = {job.key: journals[name] for name, jobs in missing.items() for job in jobs}
-    read = partial(read_network, network)
+    read = partial(read_network, name)
     everything = list(chain(*missing.values()))
     try:
-        for job, result in run_with_progress(everything, read, workers, quiet=quiet):
+        for job, result in run_with_progress(everything, network, read, workers, quiet=quiet):
             goes_to[job.key].add(job, result)
     except Interrupted as problem:
         raise Interrupted(f"{problem}; the same command resumes from there") from problem

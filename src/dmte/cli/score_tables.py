@@ -85,16 +85,21 @@ def _interval(summary: dict[str, Any], metric: "Metric") -> str:
     return f"{metric.scale * low:.1f} to {metric.scale * high:.1f}"
 
 
-def leaks(rows: Sequence[dict[str, Any]]) -> str:
-    """Number of hidden edges that leak, if the protocol lets them.
+def hidden_edges(rows: Sequence[dict[str, Any]]) -> str:
+    """What distinguishes the scored hidden edges: a limit of their number, or leaks.
 
     The published protocol skips hidden lines with an end that kept no edge, so it scores fewer.
     """
-    if not rows or not (rows[0]["self_loops"] or rows[0]["trained_on"]):
+    if not rows:
         return ""
-    first = rows[0]
-    return (
-        f"; of the {first['hidden_edges']:,.0f} hidden lines that are scored, "
-        f"{first['self_loops']:,.0f} are self-loops and {first['trained_on']:,.0f} are also "
-        "trained on, mostly reversed"
-    )
+    first, words = rows[0], ""
+    scored = first["hidden_edges"]
+    if unscored := first.get("unscored_edges"):
+        words += f"; {scored:,.0f} of {scored + unscored:,.0f} hidden edges are scored"
+    if first["self_loops"] or first["trained_on"]:
+        words += (
+            f"; of the {scored:,.0f} hidden lines that are scored, "
+            f"{first['self_loops']:,.0f} are self-loops and {first['trained_on']:,.0f} are also "
+            "trained on, mostly reversed"
+        )
+    return words

@@ -34,6 +34,14 @@ class Method(Protocol):
 
 
 @runtime_checkable
+class PredictsMemory(Protocol):
+    """A method whose memory is known before a fit."""
+
+    def memory_bytes(self, network: TextualNetwork) -> int:
+        """Return the peak memory of a fit, besides Python, torch and the network."""
+
+
+@runtime_checkable
 class NeedsMore(Protocol):
     """A method with an external dependency, such as a pretrained model."""
 

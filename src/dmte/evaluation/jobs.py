@@ -81,9 +81,14 @@ class Job(ABC):
         """The share of training edges or labels as text; empty if there is no choice."""
         return ""
 
+    @property
+    def kind_of_fit(self) -> str:
+        """The method and the condition as text."""
+        return ", ".join(filter(None, (self.method, self.condition)))
+
     def title(self) -> str:
         """Return the method, condition and seed as text."""
-        return ", ".join(filter(None, (self.method, self.condition, f"seed {self.seed}")))
+        return f"{self.kind_of_fit}, seed {self.seed}"
 
     def configured_method(self) -> Method:
         """Return the method with this job's settings."""
@@ -122,6 +127,7 @@ class LinkJob(Job):
             "hidden_edges": len(task.edges),
             "self_loops": leaks.self_loops,
             "trained_on": leaks.trained_on,
+            **({"unscored_edges": task.num_unscored} if task.num_unscored else {}),
         } | cost(fit)
 
     @property

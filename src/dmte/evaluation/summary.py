@@ -72,8 +72,9 @@ def link_results(results: Results) -> list[dict[str, Any]]:
         | _figures([result["scores"][way] for result in group], LINK_METRICS)
         | _costs(group)
         | {
-            name: round(statistics.fmean(result[name] for result in group), 1)
-            for name in ("hidden_edges", "self_loops", "trained_on")
+            name: round(statistics.fmean(result.get(name, 0) for result in group), 1)
+            for name in ("hidden_edges", "unscored_edges", "self_loops", "trained_on")
+            if any(name in result for result in group)
         }
         for (method, settings, protocol, fraction, way), group in groups.items()
     ]

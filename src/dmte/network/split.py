@@ -15,6 +15,9 @@ from torch import Tensor
 from dmte.errors import SplitError
 from dmte.network.textual_network import TextualNetwork
 
+BLOCK = 1 << 20
+"""Drawn pairs that are compared with the edges at a time, which takes about 100 MB."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EdgeSplit:
@@ -135,15 +138,29 @@ def draw_unlinked(
             "both ends of an edge are linked to every vertex; it cannot be ranked among non-edges"
         )
     edges = torch.where(is_full[edges[:, :1]], edges.flip(1), edges)
-    sources = edges[:, :1].expand(-1, count)
-    others = torch.randint(num_vertices, sources.shape, generator=generator)
-    while True:
-        pairs = torch.stack([sources, others], dim=2).flatten(0, 1)
-        clash = torch.isin(pair_numbers(pairs, num_vertices), linked) | (pairs[:, 0] == pairs[:, 1])
-        if not bool(clash.any()):
-            return edges, others
-        redrawn = torch.randint(num_vertices, (int(clash.sum()),), generator=generator)
-        others.view(-1)[clash] = redrawn
+    others = torch.randint(num_vertices, (len(edges), count), generator=generator)
+    drawn, sources = others.view(-1), edges[:, 0]
+
+    def clashes(places: Int[Tensor, " some"]) -> Int[Tensor, " clashing"]:
+        pairs = torch.stack([sources[places // count], drawn[places]], dim=1)
+        is_loop = pairs[:, 0] == pairs[:, 1]
+        return places[_occur_in(linked, pair_numbers(pairs, num_vertices)) | is_loop]
+
+    found = torch.cat([clashes(places) for places in torch.arange(drawn.numel()).split(BLOCK)])
+    while len(found):
+        drawn[found] = torch.randint(num_vertices, (len(found),), generator=generator)
+        found = clashes(found)
+    return edges, others
+
+
+def _occur_in(
+    ordered: Int[Tensor, " distinct"], numbers: Int[Tensor, " numbers"]
+) -> Bool[Tensor, " numbers"]:
+    """Return which numbers are among distinct ascending ones, without sorting the numbers."""
+    if len(ordered) == 0:
+        return torch.zeros(len(numbers), dtype=torch.bool)
+    places = torch.searchsorted(ordered, numbers).clamp_(max=len(ordered) - 1)
+    return ordered[places] == numbers
 
 
 def _are_trained_on(

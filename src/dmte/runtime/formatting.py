@@ -1,5 +1,6 @@
-"""HTML tables for notebooks, text on one line, cells safe for spreadsheets, and plurals."""
+"""HTML tables for notebooks, text on one line, cells safe for spreadsheets, plurals, sizes."""
 
+import math
 from collections.abc import Iterable, Sequence
 from html import escape
 from itertools import islice
@@ -76,3 +77,12 @@ def plural(count: int, noun: str) -> str:
     ('vertex', 'vertices', 'edges')
     """
     return noun if count == 1 else {"vertex": "vertices"}.get(noun, noun + "s")
+
+
+def readable_bytes(count: float) -> str:
+    """Format a number of bytes.
+
+    >>> readable_bytes(1_240_000_000), readable_bytes(49_000_000), readable_bytes(1000)
+    ('1.2 GB', '49 MB', '1 MB')
+    """
+    return f"{math.ceil(count / 1e6)} MB" if count < 0.1e9 else f"{count / 1e9:.1f} GB"

@@ -13,7 +13,7 @@ tables cheap.
 import ctypes
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
@@ -50,6 +50,8 @@ def _from_glibc(name: str) -> Any:
 
 # ── Amounts of memory: read from Linux, elsewhere from psutil if installed ──
 
+MARGIN = 0.9
+"""Fraction of the available memory that training and evaluation may use."""
 MEMINFO = Path("/proc/meminfo")
 STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 OWN_GROUPS, GROUPS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
@@ -59,7 +61,7 @@ RESET_PEAK = "5"  # proc(5): resets VmHWM to the current use.
 
 def available_bytes() -> int | None:
     """Bytes that this process can still allocate, or None if unknown."""
-    free = [_kilobytes(MEMINFO, "MemAvailable"), *map(_room, _groups())]
+    free = [_kilobytes(MEMINFO, "MemAvailable"), *map(_room, _groups()), *_rooms_below_limits()]
     known = [room for room in free if room is not None]
     return min(known) if known else _from_psutil(lambda psutil: psutil.virtual_memory().available)
 
@@ -74,6 +76,45 @@ def resident_bytes() -> int | None:
     """Bytes that this process uses, or None if unknown."""
     known = _kilobytes(STATUS, "VmRSS")
     return known or _from_psutil(lambda psutil: psutil.Process().memory_info().rss)
+
+
+def limit_allocations(num_bytes: float) -> None:
+    """Let this process use ``num_bytes`` in all; an allocation beyond them raises an error.
+
+    Linux only. ``is_out_of_memory`` recognizes the errors. Files that are mapped do not count.
+    """
+    held, used = _kilobytes(STATUS, "VmData"), resident_bytes()
+    if sys.platform != "linux" or held is None or used is None:
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = held + max(0, int(num_bytes) - used)
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+
+
+def is_out_of_memory(problem: BaseException) -> bool:
+    """Return whether an error says that memory cannot be allocated.
+
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("shapes differ"))
+    (True, False)
+    """
+    # torch has no error class of its own for a lack of memory.
+    words = ("allocate memory", "bad_alloc")
+    return isinstance(problem, MemoryError) or any(word in str(problem) for word in words)
+
+
+def _rooms_below_limits() -> Iterator[int]:
+    """Yield the bytes left below the limits of this process (``ulimit -v`` and ``-d``)."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    for kind, name in ((resource.RLIMIT_AS, "VmSize"), (resource.RLIMIT_DATA, "VmData")):
+        limit, used = resource.getrlimit(kind)[0], _kilobytes(STATUS, name)
+        if limit != resource.RLIM_INFINITY and used is not None:
+            yield max(0, limit - used)
 
 
 def _from_psutil(read: Callable[[Any], int]) -> int | None:

@@ -30,9 +30,11 @@ import torch
 from dmte.diffusion.hop_tables import BLOCK_NUMBERS
 from dmte.diffusion.operators import ACTIVATIONS
 from dmte.errors import TrainingError
-from dmte.kernels.pair_scores import BLOCK, CHUNK
+from dmte.kernels.pair_scores import BLOCK_NUMBERS as PAIR_NUMBERS
+from dmte.kernels.pair_scores import CHUNK
 from dmte.network import TextualNetwork
-from dmte.runtime.memory import available_bytes
+from dmte.runtime.formatting import readable_bytes
+from dmte.runtime.memory import MARGIN, available_bytes
 from dmte.settings import Settings
 from dmte.text import ENCODERS, tokenized
 from dmte.text.directions import NUM_SPARE_DIRECTIONS
@@ -53,8 +55,6 @@ NGRAM_BYTES = 600
 """Bytes that counting leaves behind per character n-gram."""
 BYTES_PER_TOKEN = 48
 """Bytes per word of the texts while directions are computed, most of them for B."""
-MARGIN = 0.9
-"""Fraction of the available memory that training may use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def _of_step(sizes: Sizes, settings: Settings, width: int) -> int:
     scored = min(CHUNK, directed)
     gathered = scored * (2 + settings.num_negatives) * halves * width
     validating = (of_hops + 2 + 2 * halves) * sizes.vertices * width
-    pairs = 3 * min(BLOCK, sizes.validation_edges) * halves * width
+    pairs = 2 * min(PAIR_NUMBERS, sizes.validation_edges * halves * width)
     states = ENCODERS[settings.encoder].step_numbers(sizes.vertices, sizes.tokens, width)
     return max(tables + gathered + states, validating + pairs)
 
@@ -241,8 +241,8 @@ def check_memory(
     if room.holds(sizes, settings):
         return
     raise TrainingError(
-        f"training needs about {_size(room.taken(sizes, settings))} of memory, but "
-        f"{_size(available)} are free; {_what_would_fit(sizes, settings, room)}"
+        f"training needs about {readable_bytes(room.taken(sizes, settings))} of memory, but "
+        f"{readable_bytes(available)} are free; {_what_would_fit(sizes, settings, room)}"
     )
 
 
@@ -265,7 +265,7 @@ def _what_would_fit(sizes: Sizes, settings: Settings, room: _Room) -> str:
     for smaller, words, options in _smaller(sizes, settings):
         fewer = replace(sizes, words=words)
         if room.holds(fewer, smaller):
-            needed = _size(room.taken(fewer, smaller))
+            needed = readable_bytes(room.taken(fewer, smaller))
             return f"{options} would need {needed}; --force trains without this check"
     return "narrower vectors would not fit either; --force trains without this check"
 
@@ -283,12 +283,3 @@ def _smaller(sizes: Sizes, settings: Settings) -> Iterator[tuple[Settings, int, 
         for words in fewer:
             options = f"--dim {dim} --max-vocabulary {words}"
             yield replace(settings, dim=dim), words, options
-
-
-def _size(count: int) -> str:
-    """Format a number of bytes.
-
-    >>> _size(1_240_000_000), _size(49_000_000), _size(1000)
-    ('1.2 GB', '49 MB', '1 MB')
-    """
-    return f"{math.ceil(count / 1e6)} MB" if count < 0.1e9 else f"{count / 1e9:.1f} GB"

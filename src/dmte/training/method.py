@@ -26,6 +26,7 @@ from dmte.model.trained_model import TrainedModel
 from dmte.network import TextualNetwork
 from dmte.runtime.progress import finish, track
 from dmte.settings import Settings
+from dmte.training.estimate import Sizes, memory_bytes
 from dmte.training.run import TrainingRun
 
 
@@ -38,6 +39,10 @@ class DmteMethod:
     def fit(self, network: TextualNetwork, seed: int) -> Embedding:
         """Return one vector per vertex of ``network``."""
         return self.train(network, seed).embedding
+
+    def memory_bytes(self, network: TextualNetwork) -> int:
+        """Return the estimated peak memory of a fit, besides Python, torch and the network."""
+        return memory_bytes(Sizes.of(network, self.settings), self.settings)
 
     def train(self, network: TextualNetwork, seed: int) -> TrainedModel:
         """Return the trained model.

@@ -15,7 +15,7 @@ import torch
 
 from dmte.cli import main
 from dmte.cli import reproduce_job as reproducing
-from dmte.cli.score_tables import leaks, side_by_side
+from dmte.cli.score_tables import hidden_edges, side_by_side
 from dmte.cli.verbs.evaluate import numbers
 from dmte.cli.verbs.reproduce import GROUPS
 from dmte.evaluation.jobs import Job
@@ -24,6 +24,7 @@ from dmte.metrics import LINK_METRICS
 from dmte.network import TextualNetwork, read_folder, write_folder
 from dmte.network.datasets import DATASETS, DataFile, blob_id
 from dmte.network.synthetic import PlantedTopics
+from dmte.training.method import DmteMethod
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -176,13 +177,34 @@ def test_fractions_side_by_side_keep_their_order_and_gaps(
     assert second.splitlines()[1].split() == ["tfidf", "90.0", "1.0"]
 
 
-def test_leaks_are_counted_among_the_scored_lines() -> None:
+def test_leaks_and_unscored_edges_are_counted() -> None:
     row = {"hidden_edges": 1558.0, "self_loops": 120.0, "trained_on": 58.4}
-    assert leaks([row]) == (
+    leaks = (
         "; of the 1,558 hidden lines that are scored, 120 are self-loops and 58 are also "
         "trained on, mostly reversed"
     )
-    assert leaks([row | {"self_loops": 0.0, "trained_on": 0.0}]) == ""
+    limit = "; 1,558 of 2,000 hidden edges are scored"
+    assert hidden_edges([row]) == leaks
+    assert hidden_edges([row | {"unscored_edges": 442.0}]) == limit + leaks
+    clean = row | {"self_loops": 0.0, "trained_on": 0.0}
+    assert hidden_edges([clean | {"unscored_edges": 442.0}]) == limit
+    assert hidden_edges([clean]) == ""
+
+
+@pytest.mark.medium
+def test_a_method_that_does_not_fit_is_left_out_and_others_go_on(
+    inside: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DmteMethod, "memory_bytes", lambda *_: 10**15)
+    line = ("evaluate", "links", "concepts", "--seeds", "1", "--workers", "1")
+    done = inside(*line, "--methods", "dmte,tfidf", "--json")
+    assert done.returncode == 0, done.stderr
+    assert [row["method"] for row in json.loads(done.stdout)["results"]] == ["tfidf"]
+    (left_out,) = [line for line in done.stderr.splitlines() if "left out" in line]
+    assert left_out.startswith("dmte: left out, it needs about 1000000.")
+    done = inside(*line, "--methods", "dmte")
+    assert done.returncode == 2
+    assert "no method could be fitted; the lines above state the reasons" in done.stderr
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """``dmte evaluate``: link prediction and classification of methods on a network."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,9 +11,9 @@ from dmte.cli.network_options import NetworkSource, with_network
 from dmte.cli.options import JsonOption, QuietOption, complete, names_in, verb_group, with_flags
 from dmte.cli.output import network_facts, print_json
 from dmte.cli.progress import DryRunOption, WorkersOption, run_with_progress, show_plan
-from dmte.cli.score_tables import leaks, side_by_side, table
+from dmte.cli.score_tables import hidden_edges, side_by_side, table
 from dmte.cli.settings_options import unread_features
-from dmte.errors import ConfigError
+from dmte.errors import ConfigError, TrainingError
 from dmte.settings import LABEL_FRACTIONS, NUM_SEEDS, Protocol
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def evaluate_links(
         print(f"\nAUC by training fraction\n\n{beside}")
     for fraction in fractions:
         shown = [row for row in rows if row["train_fraction"] == fraction]
-        print(f"\n{100 * fraction:g} % trained on{leaks(shown)}\n")
+        print(f"\n{100 * fraction:g} % trained on{hidden_edges(shown)}\n")
         print(table(shown, LINK_METRICS))
 
 
@@ -151,17 +151,23 @@ def _run(
     workers: int | None,
     *,
     quiet: bool,
-) -> "Iterator[tuple[Job, dict[str, Any]]]":
-    """Yield the results; ``all`` skips methods that cannot learn from the network.
+) -> "list[tuple[Job, dict[str, Any]]]":
+    """Return the results; ``all`` skips methods that cannot learn from the network.
 
     Raises:
         DmteError: A named method cannot learn from the network.
+        TrainingError: No fit is finished.
     """
     from dmte.evaluation.parallel import handing_over
 
     skip_unable = ALL in names_in(methods)
     read = handing_over(network)
-    return run_with_progress(jobs, read, workers, quiet=quiet, skip_unable=skip_unable)
+    found = list(
+        run_with_progress(jobs, network, read, workers, quiet=quiet, skip_unable=skip_unable)
+    )
+    if not found:
+        raise TrainingError("no method could be fitted; the lines above state the reasons")
+    return found
 
 
 def check_methods(methods: list[str], task: "Task", features: Path | None = None) -> list[str]:
