@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dmte.network.formats.front_matter import FrontMatter, split_front_matter
@@ -70,6 +70,7 @@ def test_invalid_yaml_is_ignored_with_an_explanation(block: str, problem: str) -
 
 
 @given(st.text(alphabet=st.sampled_from("aA:- \n[]{},'\"&*!|>%@#?\\xU0\0é\ud800"), max_size=40))
+@settings(deadline=None)
 @pytest.mark.parametrize("loader", ["CSafeLoader", "SafeLoader"])
 def test_any_front_matter_is_read_or_explained(loader: str, text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:

@@ -25,6 +25,7 @@ NAMES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Names in a front matter, and the part of a note that each one sets."""
+LONGEST_NAME = max(map(len, NAMES))
 
 _BLOCK = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 
@@ -76,11 +77,18 @@ class _Pairs(list[Any]):
     """Keys and values of a mapping, alternating."""
 
 
+class _Quoted(str):
+    """A scalar in quotes, which is one text even with commas in it."""
+
+    __slots__ = ()
+
+
 def _build(events: Iterable[Any]) -> Any:
-    """The root of a document: a scalar event, a list, ``_Pairs``, or None if it is empty.
+    """The root of a document: a scalar, a list, ``_Pairs``, or None if it is empty.
 
     PyYAML's ``compose`` recurses, and ten thousand nested lists crash the process. An alias
-    is the value itself, so nested aliases take no memory.
+    is the value itself, so nested aliases take no memory. No event is kept: Python would search
+    all of them for garbage again and again.
     """
     open_values: list[list[Any]] = [[]]
     anchors: dict[str | None, Any] = {}
@@ -101,12 +109,22 @@ def _value(event: Any, anchors: dict[str | None, Any]) -> Any:
     if isinstance(event, yaml.AliasEvent):
         _check(event, event.anchor in anchors, f"unknown anchor {event.anchor!r}")
         return anchors[event.anchor]
-    value: Any = event
-    if isinstance(event, yaml.CollectionStartEvent):
-        value = _Pairs() if isinstance(event, yaml.MappingStartEvent) else []
+    value: Any
+    if isinstance(event, yaml.MappingStartEvent):
+        value = _Pairs()
+    elif isinstance(event, yaml.SequenceStartEvent):
+        value = []
+    else:
+        value = _scalar(event)
     if event.anchor:
         anchors[event.anchor] = value
     return value
+
+
+def _scalar(event: yaml.ScalarEvent) -> str:
+    if event.style in QUOTES:
+        return _Quoted(event.value)
+    return "" if not event.style and event.value in NULLS else str(event.value)
 
 
 def _check(event: Any, is_valid: bool, problem: str) -> None:  # noqa: FBT001 - the condition
@@ -115,25 +133,32 @@ def _check(event: Any, is_valid: bool, problem: str) -> None:  # noqa: FBT001 - 
 
 
 def _known_values(root: _Pairs) -> dict[str, tuple[str, ...]]:
-    found: dict[str, list[str]] = {}
+    """The texts under every known name, without repetitions.
+
+    A value that aliases repeat is read once per name: a short file can repeat a long list often.
+    """
+    found: dict[str, dict[str, None]] = {}
+    seen: set[tuple[str, int]] = set()
     for key, value in zip(root[::2], root[1::2], strict=True):
-        name = NAMES.get(key.value.lower(), "") if isinstance(key, yaml.ScalarEvent) else ""
-        if name:
-            texts = (text.strip() for text in _texts(name, value))
-            clean = (text.removeprefix("#") if name == "tags" else text for text in texts)
-            found.setdefault(name, []).extend(filter(None, clean))
-    return {name: tuple(texts) for name, texts in found.items()}
+        is_short = isinstance(key, str) and len(key) <= LONGEST_NAME
+        name = NAMES.get(key.lower(), "") if is_short else ""
+        if name and (name, id(value)) not in seen:
+            seen.add((name, id(value)))
+            found.setdefault(name, {}).update(dict.fromkeys(_texts(name, value)))
+    return {name: _clean(name, texts) for name, texts in found.items()}
+
+
+def _clean(name: str, texts: Iterable[str]) -> tuple[str, ...]:
+    stripped = (text.strip() for text in texts)
+    clean = (text.removeprefix("#") if name == "tags" else text for text in stripped)
+    return tuple(dict.fromkeys(filter(None, clean)))
 
 
 def _texts(name: str, value: Any) -> list[str]:
     """A scalar, or the scalars of a list, as written."""
     if type(value) is list:
-        return [_text(item) for item in value if isinstance(item, yaml.ScalarEvent)]
-    if not isinstance(value, yaml.ScalarEvent):
+        return [item for item in value if isinstance(item, str)]
+    if not isinstance(value, str):
         return []
-    is_whole = name == "title" or value.style in QUOTES
-    return [_text(value)] if is_whole else re.split(r"[,\n]", _text(value))
-
-
-def _text(scalar: yaml.ScalarEvent) -> str:
-    return "" if not scalar.style and scalar.value in NULLS else str(scalar.value)
+    is_whole = name == "title" or isinstance(value, _Quoted)
+    return [value] if is_whole else re.split(r"[,\n]", value)

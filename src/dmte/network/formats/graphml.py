@@ -151,17 +151,19 @@ class _Reader:
         if self.words is not None:
             self.words.append(words)
 
+    def _text(self) -> str:
+        return "".join(self.words or ())
+
     def _end(self, tag: str) -> None:
-        words = "".join(self.words or ())
         match tag.rpartition(":")[2]:
             case "node" | "edge":
                 self.open.pop()
             case "data":
                 if self.open and self.key is not None:
                     key = self.key[0]
-                    self.open[-1].values.setdefault(self.attributes.get(key, key), words)
+                    self.open[-1].values.setdefault(self.attributes.get(key, key), self._text())
                 self.words = None
             case "default":
                 if self.key is not None:
-                    self.defaults[self.key[0]] = (self.key[1], words)
+                    self.defaults[self.key[0]] = (self.key[1], self._text())
                 self.words = None

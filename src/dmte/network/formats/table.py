@@ -26,7 +26,7 @@ class LazyColumns(Mapping[str, Sequence[object]]):
     """Columns that are read on access, so that a wide table costs only the columns in use."""
 
     def __init__(self, names: Iterable[str], read: Callable[[str], Sequence[object]]) -> None:
-        self._names = tuple(names)
+        self._names = dict.fromkeys(names)
         self._read = read
 
     def __getitem__(self, name: str) -> Sequence[object]:
