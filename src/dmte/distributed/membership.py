@@ -29,6 +29,8 @@ FOLDER_PREFIX = "dmte-processes-"
 """The name of the folder of that file begins with this."""
 LOST_PROCESS = 75
 """Exit code, to our own launcher, of a process that lost another; EX_TEMPFAIL in sysexits.h."""
+REMOVALS = 100
+"""Attempts to remove that folder, in which the other thread may be making the file again."""
 _MOST = 65_535
 """The largest port, and more processes and restarts than there are."""
 
@@ -163,7 +165,10 @@ def _leave_with_launcher(rendezvous: Path) -> None:
     with suppress(OSError):
         while os.read(0, 1):
             pass
-    shutil.rmtree(rendezvous.parent, ignore_errors=True)
+    for _ in range(REMOVALS):
+        shutil.rmtree(rendezvous.parent, ignore_errors=True)
+        if not rendezvous.parent.exists():
+            break
     os._exit(LOST_PROCESS)
 
 
